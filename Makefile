@@ -161,7 +161,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include packaging/standalone.mk
 -include tools/inspect/inspect.mk
 
-.PHONY: all help demo quick quick-programs test test-programs soak soak-programs fuzz headers api format clean
+.PHONY: all help demo quick quick-programs test test-programs test-all-platforms soak soak-programs fuzz headers api format clean
 
 all: $(examples) ## build the examples
 
@@ -205,6 +205,9 @@ soak: ## the unit tests with gcc's sanitizers, with clang's for integers and wit
 	RANDOM_OPS=48000 HANDLES_OPS=80000 THREADS_SECONDS=2 prove --exec 'tools/limit 7200' $(wildcard tests/random/random*.t tests/random/handles.t tests/random/threads.t)
 	tests/random/soak.sh $(or $(OPS),1000000000)
 	VM_FULL=1 tests/scripts/vm.t
+
+test-all-platforms: ## what runs on musl, and for AArch64, RISC-V and S/390 in an emulator: unit tests, a million random operations (OPS=N for another number), threads, examples and the ladder, in less than an hour; prints the table of docs/platforms.md
+	OPS=$(or $(OPS),1000000) tests/platforms/all.sh
 
 fuzz: ## run each fuzzer for an hour (FUZZ_SECONDS=N for another time)
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) tests/fuzz/fuzz.t

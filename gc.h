@@ -96,11 +96,11 @@
 /* The assembly's symbols cannot be static. They are weak, so several units that are linked together may have them: all
    are alike. */
 #if GC_EXPORTED
-#define GC__VISIBLE __attribute__((visibility("default")))
+#define GC__VISIBLE GC__EXPORT
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
 #else
-#define GC__VISIBLE __attribute__((visibility("hidden")))
-#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
+#define GC__VISIBLE GC__INTERNAL
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t" GC__ASM_HIDDEN(name)
 #endif
 
 /* GC__SHARED: linkage of what inline functions use.
@@ -241,7 +241,7 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
 GC_API void gc__misuse(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
+    __attribute__((GC__PRINTF(3, 4), __noreturn__, __cold__));
 
 /* The name of one symbol lists all that inline code depends on. Every unit refers to that symbol and the implementation
    defines it, so units of different configurations do not link, and the linker's message shows both. */
@@ -1165,8 +1165,6 @@ typedef enum gc_mode {
     GC_MODE_PREEMPTIVE   /* it may not: collections go on without it */
 } gc_mode;
 
-#define GC__SAVED_REGISTERS 12
-
 /* What reports say of a frame: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
     const char *names; /* "list, cell" */
@@ -1834,12 +1832,15 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
    it. */
 
 
-#ifndef __linux__
-#error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
-#endif
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if !defined(__linux__) && !defined(_WIN32)
 #error \
-    "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
+    "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+#endif
+#if defined(_WIN32) && !defined(__x86_64__)
+#error "gc.h: on Windows, collecting is for x86-64 only, so far"
+#endif
+#if defined(__sparc__) || defined(__ia64__)
+#error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
@@ -1888,6 +1889,10 @@ GC__FN void *gc__os_map(size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Releases address space, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Allocates as malloc does, at a multiple of `alignment`. Returns false if there is no memory. gc__os_free_aligned frees
+   it. */
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes);
+GC__INLINED void gc__os_free_aligned(void *memory);
 /* Returns the limit for which the system has just refused `bytes`, as a remedy: "raise `ulimit -v`". */
 GC__FN const char *gc__os_refusal(size_t bytes);
 /* Returns how much memory the process's container (its control groups) allows it, if that is less than the machine has;
@@ -1994,6 +1999,8 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
+/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
@@ -2001,6 +2008,15 @@ GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 /* Keeps the calling function's frame until here: without it a call at the function's end might become a jump, which
    drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
+
+/* A number of 16, 32 or 64 bits that is, or is to be, in memory with its lowest byte first. */
+#define GC__LITTLE(bits, number) \
+    (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (number) : __builtin_bswap##bits(number))
+/* Reads eight bytes, at a multiple of 8, as a number of which the first byte is the lowest. */
+GC__INLINED uint64_t gc__cpu_eight(const uint8_t *bytes) {
+    uint64_t word = __atomic_load_n((const uint64_t *)(const void *)bytes, __ATOMIC_RELAXED);
+    return GC__LITTLE(64, word);
+}
 
 /* gc__os_on_fault installs a handler, which is called when the program accesses inaccessible memory. If the handler
    returns false, it does not handle that address, and the fault takes its former course. `words` are the registers at
@@ -2015,6 +2031,8 @@ GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* the innermost frames of a native stack that are read */
 /* Stores the native call stack's return addresses. Returns their number. */
 GC__FN int gc__os_stack_frames(void **frames);
+/* The same for at most `most` of them. */
+GC__FN int gc__os_list_frames(void **frames, int most);
 /* For a fault handler, which passes its `words`: the first frame is the faulting instruction. */
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames);
 /* Writes such frames to stderr: function, file and line if the tool addr2line is installed, otherwise as
@@ -2041,9 +2059,45 @@ GC__FN uint32_t gc__os_process_number(void);
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
-/* The platform contract for Linux on x86-64 and AArch64. */
+/* The platform contract for Linux. */
+
+/* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
+   some among these. Processors that are not listed show none of them. */
 
 
+#ifndef _WIN32
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.gregs
+enum { GC__OS_FAULT_WORDS = 17, GC__OS_FAULT_PC = REG_RIP, GC__OS_FAULT_SP = REG_RSP, GC__OS_FRAME_POINTER = REG_RBP };
+#elif defined(__aarch64__) /* after 31 registers come the stack pointer and the pc */
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.regs
+enum { GC__OS_FAULT_WORDS = 31, GC__OS_FAULT_PC = 32, GC__OS_FAULT_SP = 31, GC__OS_FRAME_POINTER = 29 };
+#elif defined(__riscv) /* the pc takes the place of register 0 */
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.__gregs
+enum { GC__OS_FAULT_WORDS = 32, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 2, GC__OS_FRAME_POINTER = 8 };
+#elif defined(__s390x__) /* before 16 registers come the mask and the address of the program status word */
+#define GC__OS_CONTEXT_WORDS(context) &(context)->uc_mcontext
+enum { GC__OS_FAULT_WORDS = 18, GC__OS_FAULT_PC = 1, GC__OS_FAULT_SP = 17, GC__OS_FRAME_POINTER = 13 };
+#else
+static const uintptr_t gc__os_context_words[1] = {0};
+#define GC__OS_CONTEXT_WORDS(context) ((void)(context), gc__os_context_words)
+enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_FRAME_POINTER = 0 };
+#endif
+/* From a frame pointer to the words with the caller's frame pointer and the return address. */
+#if defined(__riscv)
+#define GC__OS_FRAME_RECORD ((uintptr_t)-16)
+#else
+#define GC__OS_FRAME_RECORD ((uintptr_t)0)
+#endif
+
+GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
+    return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
+}
+#endif
+
+#ifndef _WIN32
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -2056,7 +2110,6 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
@@ -2079,6 +2132,8 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #define GC__MADV_POPULATE_WRITE 23
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -2145,6 +2200,11 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
 }
 
 GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes) {
+    return posix_memalign(memory, alignment, bytes) == 0;
+}
+GC__INLINED void gc__os_free_aligned(void *memory) { free(memory); }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -2408,28 +2468,15 @@ GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
-#if defined(__x86_64__)
-enum { GC__OS_FAULT_PC = REG_RIP, GC__OS_FRAME_POINTER = REG_RBP };
-#else
-enum { GC__OS_FAULT_PC = 32, GC__OS_FRAME_POINTER = 29 }; /* the pc is after 31 registers and the stack pointer */
-#endif
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
 GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
-    const ucontext_t *at = (const ucontext_t *)context;
-#if defined(__x86_64__)
-    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.gregs;
-    size_t count = 17;
-    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
-#else
-    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.regs;
-    size_t count = 31;
-    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.sp;
-#endif
-    if (gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer)) return;
+    const uintptr_t *words = gc__os_context((const ucontext_t *)context);
+    uintptr_t stack_pointer = GC__OS_FAULT_WORDS ? words[GC__OS_FAULT_SP] : (uintptr_t)__builtin_frame_address(0);
+    if (gc__os_fault((uintptr_t)info->si_addr, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
     if (gc__os_fault_former.sa_flags & SA_SIGINFO)
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
@@ -2478,6 +2525,7 @@ GC__FN bool gc__os_is_file_code(const void *address) {
 
 #ifdef __GLIBC__
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+GC__FN int gc__os_list_frames(void **frames, int most) { return backtrace(frames, most); }
 
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     int count = gc__os_stack_frames(frames), first = 0;
@@ -2489,9 +2537,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
 #else
 /* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
-GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
-    while (count < GC__STACK_FRAMES && pointer % 8 == 0 && gc__os_is_mapped((const void *)pointer, 16)) {
-        const gc_word *frame = (const gc_word *)pointer;
+GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int most) {
+    while (count < most && pointer % 8 == 0 && gc__os_is_mapped((const void *)(pointer + GC__OS_FRAME_RECORD), 16)) {
+        const gc_word *frame = (const gc_word *)(pointer + GC__OS_FRAME_RECORD);
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;
@@ -2500,13 +2548,16 @@ GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
     return count;
 }
 
+GC__FN int gc__os_list_frames(void **frames, int most) {
+    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0, most);
+}
 GC__FN int gc__os_stack_frames(void **frames) {
-    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0);
+    return gc__os_list_frames(frames, GC__STACK_FRAMES);
 }
 
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     frames[0] = (void *)gc__os_fault_pc(words);
-    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1);
+    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1, GC__STACK_FRAMES);
 }
 #endif
 
@@ -2525,6 +2576,7 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
+#endif
 /* The memory and the number of processors that the process may use: the limits of its control groups and its own. */
 
 /* Reads files and pipes line by line, without the C library's memory: a stopped thread may hold the lock of its
@@ -2541,6 +2593,7 @@ GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
+#ifndef _WIN32
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -2553,13 +2606,21 @@ GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 
 #define GC__IMAGE_PATH 4096
 
+#define GC__IMAGE_RISCV 243 /* not every C library names it */
 #if defined(__x86_64__)
 #define GC__IMAGE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
 #define GC__IMAGE_MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define GC__IMAGE_MACHINE GC__IMAGE_RISCV
+#elif defined(__s390x__)
+#define GC__IMAGE_MACHINE EM_S390
+#elif defined(__powerpc64__)
+#define GC__IMAGE_MACHINE EM_PPC64
 #else
 #define GC__IMAGE_MACHINE EM_NONE
 #endif
+#define GC__IMAGE_ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
 /* A file in memory, read only. */
 typedef struct gc__image {
@@ -2655,7 +2716,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     if (!gc__image_has(image, 0, sizeof header)) return false;
     memcpy(&header, image->bytes, sizeof header);
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        header.e_ident[EI_DATA] != GC__IMAGE_ORDER || header.e_shentsize != sizeof *section || !header.e_shoff)
         return false;
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
@@ -2730,7 +2791,9 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     return name && *name ? name : NULL;
 }
 #endif
+#endif
 
+#ifndef _WIN32
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -2769,7 +2832,9 @@ GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     line[length] = 0;
     return true;
 }
+#endif
 
+#ifndef _WIN32
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -2985,6 +3050,7 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
                "vm.overcommit_ratio";
     return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
 }
+#endif
 /* The platform contract for reports, on Linux: names of code and static data, from the symbols of the loaded files.
    Lines and inlined functions come from the tool addr2line, if it is installed.
 
@@ -2995,6 +3061,7 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
    handler: they take no lock, and get memory from the system only. */
 
 
+#ifndef _WIN32
 #include <stdio.h>
 
 typedef struct gc__symbol {
@@ -3183,7 +3250,9 @@ GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint
         if (!symbols->list[i].bytes) best = &symbols->list[i];
     return best;
 }
+#endif
 
+#ifndef _WIN32
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
@@ -3433,6 +3502,750 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
     gc__os_data_search search = {f, context};
     dl_iterate_phdr(gc__os_data_in, &search);
 }
+#endif
+/* The calls of Windows that gc.h makes, all of kernel32, with the structures that they fill. They have names of gc.h's own
+   here: the system's header would define thousands of names in the host's file. Files may include that header, too. */
+
+
+#ifdef _WIN32
+#define GC__CALL(result, name, arguments) GC__EXTERN result gc__call_##name arguments __asm__(#name)
+
+typedef struct gc__os_part { /* MEMORY_BASIC_INFORMATION */
+    void *start, *reserved_at;
+    uint32_t reserved_protection, partition;
+    size_t bytes;
+    uint32_t state, protection, type;
+} gc__os_part;
+enum { GC__OS_COMMIT = 0x1000, GC__OS_RESERVE = 0x2000, GC__OS_FREE = 0x10000 }; /* states of a part */
+enum { GC__OS_DECOMMIT = 0x4000, GC__OS_RELEASE = 0x8000 };
+enum { GC__OS_IMAGE = 0x1000000 }; /* the type of memory that a program or library is loaded to */
+enum { GC__OS_NO_ACCESS = 1, GC__OS_READ = 2, GC__OS_WRITE = 4, GC__OS_COPY = 8, GC__OS_EXECUTE = 0xF0 };
+GC__CALL(void *, VirtualAlloc, (void *address, size_t bytes, uint32_t how, uint32_t protection));
+GC__CALL(int, VirtualFree, (void *address, size_t bytes, uint32_t how));
+GC__CALL(int, VirtualProtect, (void *address, size_t bytes, uint32_t protection, uint32_t *former));
+GC__CALL(size_t, VirtualQuery, (const void *address, gc__os_part *part, size_t bytes));
+GC__CALL(int, ReadProcessMemory, (void *process, const void *from, void *to, size_t bytes, size_t *done));
+
+typedef struct gc__os_alignment { /* MEM_EXTENDED_PARAMETER for MEM_ADDRESS_REQUIREMENTS, which follow */
+    uint64_t type;                /* 1 */
+    const void *requirements;     /* of `low` */
+    void *low, *high;
+    size_t alignment;
+} gc__os_alignment;
+typedef void *(*gc__os_virtual_alloc_2)(void *process, void *address, size_t bytes, uint32_t how, uint32_t protection,
+                                        const gc__os_alignment *parameters, uint32_t count);
+
+typedef struct gc__os_memory { /* MEMORYSTATUSEX */
+    uint32_t bytes, used_percent;
+    uint64_t total, available, promised_total, promised_available, others[3];
+} gc__os_memory;
+GC__CALL(int, GlobalMemoryStatusEx, (gc__os_memory * memory));
+
+typedef struct gc__os_job { /* JOBOBJECT_EXTENDED_LIMIT_INFORMATION */
+    uint64_t times[2];
+    uint32_t limits, unused;
+    uint64_t others[11], process_bytes, job_bytes, peaks[2];
+} gc__os_job;
+enum { GC__OS_JOB_LIMITS = 9, GC__OS_JOB_CPU = 15 };
+GC__CALL(int, QueryInformationJobObject, (void *job, int what, void *information, uint32_t bytes, uint32_t *needed));
+
+typedef struct gc__os_unit { /* SYSTEM_LOGICAL_PROCESSOR_INFORMATION; relation 2 is a cache */
+    uintptr_t processors;
+    uint32_t relation, unused;
+    uint8_t level, ways;
+    uint16_t line;
+    uint32_t bytes, type, rest;
+} gc__os_unit;
+GC__CALL(int, GetLogicalProcessorInformation, (gc__os_unit * units, uint32_t *bytes));
+GC__CALL(uint32_t, GetActiveProcessorCount, (uint16_t group));
+GC__CALL(int, GetProcessAffinityMask, (void *process, uintptr_t *mine, uintptr_t *all));
+GC__CALL(uintptr_t, SetThreadAffinityMask, (void *thread, uintptr_t mask));
+GC__CALL(uint32_t, GetCurrentProcessorNumber, (void));
+
+GC__CALL(int, QueryPerformanceFrequency, (int64_t * per_s));
+GC__CALL(int, QueryPerformanceCounter, (int64_t * ticks));
+GC__CALL(int, GetThreadTimes, (void *thread, uint64_t *start, uint64_t *end, uint64_t *kernel, uint64_t *user));
+GC__CALL(void, Sleep, (uint32_t ms));
+
+GC__CALL(void *, GetCurrentProcess, (void));
+GC__CALL(uint32_t, GetCurrentProcessId, (void));
+GC__CALL(void *, GetCurrentThread, (void));
+GC__CALL(uint32_t, GetCurrentThreadId, (void));
+GC__CALL(int, SetThreadPriorityBoost, (void *thread, int is_off));
+GC__CALL(uint32_t, WaitForSingleObject, (void *handle, uint32_t ms));
+GC__CALL(int, CloseHandle, (void *handle));
+GC__CALL(void, AcquireSRWLockExclusive, (void **lock));
+GC__CALL(void, ReleaseSRWLockExclusive, (void **lock));
+GC__CALL(uint32_t, GetLastError, (void));
+GC__CALL(void, SetLastError, (uint32_t error));
+
+GC__CALL(void *, GetModuleHandleA, (const char *name));
+GC__CALL(uint32_t, GetModuleFileNameA, (void *module, char *name, uint32_t bytes));
+typedef void gc__os_any_function(void);
+GC__CALL(gc__os_any_function *, GetProcAddress, (void *module, const char *name));
+
+/* The words are Rax to R15, in the order of the processor's numbers, and Rip. */
+enum { GC__OS_WORDS = 17, GC__OS_STACK_POINTER = 4, GC__OS_FRAME_POINTER = 5, GC__OS_FAULT_PC = 16 };
+typedef struct __attribute__((aligned(16))) gc__os_context { /* CONTEXT */
+    uint64_t before[15];
+    uintptr_t words[GC__OS_WORDS];
+    uint64_t after[122];
+} gc__os_context;
+GC__STATIC_ASSERT(sizeof(gc__os_context) == 1232, "Windows has another CONTEXT");
+typedef struct gc__os_exception { /* EXCEPTION_RECORD */
+    uint32_t code, flags;
+    void *next, *at;
+    uint32_t count, unused;
+    uintptr_t words[15]; /* for an access violation: 0: read, 1: write, 8: execute; the address */
+} gc__os_exception;
+typedef struct gc__os_exception_at { /* EXCEPTION_POINTERS */
+    const gc__os_exception *exception;
+    gc__os_context *context;
+} gc__os_exception_at;
+#define GC__OS_ACCESS_VIOLATION 0xC0000005u
+typedef int32_t gc__os_exception_handler(gc__os_exception_at *at); /* returns -1 to continue there, 0 to search on */
+GC__CALL(void *, AddVectoredExceptionHandler, (uint32_t is_first, gc__os_exception_handler *handler));
+GC__CALL(uint32_t, RemoveVectoredExceptionHandler, (void *handle));
+GC__CALL(void, RtlCaptureContext, (gc__os_context * context));
+GC__CALL(void *, RtlLookupFunctionEntry, (uintptr_t pc, uintptr_t *base, void *history));
+GC__CALL(void *, RtlVirtualUnwind,
+         (uint32_t handlers, uintptr_t base, uintptr_t pc, void *function, gc__os_context *context, void **data,
+          uintptr_t *frame, void *pointers));
+#endif
+/* The platform contract for Windows on x86-64: processors, clocks, stacks, locks, threads, faults. It needs no library but
+   kernel32 and the C library. Functions that not every Windows has are looked up when they are first called. */
+
+
+#ifdef _WIN32
+#include <errno.h>
+#include <limits.h>
+#include <process.h>
+#include <stdlib.h>
+
+#define GC__OS_PATH_BYTES 1024
+
+#define GC__NOTE_SECTION(contents) "" /* files have no notes */
+
+/* A function of a library that is always loaded; NULL if this Windows does not have it. */
+GC__COLD gc__os_any_function *gc__os_function(const char *library, const char *name) {
+    void *module = gc__call_GetModuleHandleA(library);
+    return module ? gc__call_GetProcAddress(module, name) : NULL;
+}
+
+GC__FN size_t gc__os_page_bytes(void) { return 4096; }
+
+GC__COLD size_t gc__os_l2_bytes(void) {
+    gc__os_unit all[128];
+    uint32_t bytes = sizeof all;
+    if (!gc__call_GetLogicalProcessorInformation(all, &bytes)) bytes = 0;
+    for (uint32_t i = 0; i < bytes / sizeof *all; i++)
+        if (all[i].relation == 2 && all[i].level == 2 && all[i].bytes) return all[i].bytes;
+    return (size_t)1 << 20;
+}
+
+GC__COLD unsigned gc__os_processors(void) {
+    uintptr_t mine = 0, all = 0;
+    gc__call_GetProcessAffinityMask(gc__call_GetCurrentProcess(), &mine, &all);
+    return mine ? (unsigned)__builtin_popcountll(mine) : 1;
+}
+
+GC__FN int gc__os_processor(void) { return (int)gc__call_GetCurrentProcessorNumber(); }
+
+/* Time passes in ticks; their product with 10^9 would not fit in 64 bits. */
+GC__FN uint64_t gc__os_now_ns(void) {
+    static int64_t frequency; /* atomic; it never changes */
+    int64_t now, per_s = __atomic_load_n(&frequency, __ATOMIC_RELAXED);
+    if (!per_s) {
+        gc__call_QueryPerformanceFrequency(&per_s);
+        __atomic_store_n(&frequency, per_s, __ATOMIC_RELAXED);
+    }
+    gc__call_QueryPerformanceCounter(&now);
+    return (uint64_t)(now / per_s) * 1000000000u + (uint64_t)(now % per_s) * 1000000000u / (uint64_t)per_s;
+}
+
+GC__FN uint64_t gc__os_cpu_ns(void) {
+    uint64_t start, end, kernel = 0, user = 0; /* in units of 100 ns */
+    gc__call_GetThreadTimes(gc__call_GetCurrentThread(), &start, &end, &kernel, &user);
+    return (kernel + user) * 100;
+}
+
+/* Fibers are known to the system: these are the bounds of the fiber's stack while a thread runs one. The lower part is
+   reserved only, until the stack reaches it. */
+GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
+    gc__os_part part;
+    __asm__ volatile("{movq %%gs:8, %0|mov %0, qword ptr gs:8}" : "=r"(*high)); /* NT_TIB.StackBase */
+    if (!gc__call_VirtualQuery((const char *)*high - 1, &part, sizeof part)) return false;
+    *low = (uintptr_t)part.reserved_at;
+    return true;
+}
+
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
+    uintptr_t low, high;
+    if (!gc__os_stack_bounds(&low, &high)) return NULL;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
+    return *elsewhere ? NULL : (char *)high;
+}
+
+static uint64_t gc__os_selves; /* atomic */
+static __thread uint64_t gc__os_identity;
+GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
+    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
+    return gc__os_identity;
+}
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
+GC__FN bool gc__os_is_single_threaded(void) { return false; }
+GC__FN uint32_t gc__os_thread_number(void) { return gc__call_GetCurrentThreadId(); }
+
+/* Where the system has no WaitOnAddress (before Windows 8), waiting threads look at the word every millisecond. */
+static struct {
+    int (*wait)(const volatile void *word, const void *value, size_t bytes, uint32_t ms);
+    void (*wake_one)(const void *word);
+    void (*wake_all)(const void *word);
+    uint8_t (*is_ending)(void); /* the process ends, and its other threads have been ended already */
+} gc__os_waits;
+static uint32_t gc__os_waits_known; /* atomic; 1: gc__os_waits is complete */
+
+/* Several threads may store the same. */
+GC__COLD void gc__os_waits_find(void) {
+    gc__os_any_function *wait = gc__os_function("kernelbase.dll", "WaitOnAddress"),
+                        *one = gc__os_function("kernelbase.dll", "WakeByAddressSingle"),
+                        *all = gc__os_function("kernelbase.dll", "WakeByAddressAll");
+    bool found = wait && one && all;
+    gc__os_waits.wake_one = found ? (void (*)(const void *))one : NULL;
+    gc__os_waits.wake_all = found ? (void (*)(const void *))all : NULL;
+    gc__os_waits.wait = found ? (int (*)(const volatile void *, const void *, size_t, uint32_t))wait : NULL;
+    gc__os_waits.is_ending = (uint8_t(*)(void))gc__os_function("ntdll.dll", "RtlDllShutdownInProgress");
+    __atomic_store_n(&gc__os_waits_known, 1, __ATOMIC_RELEASE);
+}
+GC__FN bool gc__os_has_waits(void) {
+    if (!__atomic_load_n(&gc__os_waits_known, __ATOMIC_ACQUIRE)) gc__os_waits_find();
+    return gc__os_waits.wait != NULL;
+}
+
+GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
+    if (gc__os_has_waits()) gc__os_waits.wake_all(word);
+}
+
+GC__FN void gc__os_wait_ms(const uint32_t *word, uint32_t value, uint32_t ms) {
+    if (gc__os_has_waits())
+        gc__os_waits.wait(word, &value, sizeof value, ms);
+    else if (__atomic_load_n(word, __ATOMIC_RELAXED) == value)
+        gc__call_Sleep(1);
+}
+
+GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+    uint64_t ms = (ns + GC__NS_PER_MS - 1) / GC__NS_PER_MS;
+    gc__os_wait_ms(word, value, ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX - 1);
+}
+
+struct gc__lock {
+    uint32_t state; /* atomic; 0: free; 1: taken; 2: taken, and a thread may wait */
+    uint64_t owner; /* atomic; the owner's gc__os_self; 0: nobody */
+};
+#define GC__LOCK_INITIALIZER \
+    { 0, 0 }
+
+GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
+GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+}
+GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
+
+GC__FN bool gc__lock_grab(gc__lock *lock, uint32_t state) {
+    uint32_t free = 0;
+    return __atomic_compare_exchange_n(&lock->state, &free, state, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Waits until `end_ns`. Returns whether the lock is taken. When the process ends, the system has ended other threads
+   wherever they were: then a lock that they held is not waited for. */
+GC__COLD bool gc__lock_wait(gc__lock *lock, uint64_t end_ns) {
+    enum { SPINS = 100, ENDING_MS = 100 };
+    for (int i = 0; i < SPINS; i++) {
+        gc__cpu_pause();
+        if (gc__lock_grab(lock, 1)) return true;
+    }
+    while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0) {
+        uint64_t now = end_ns == UINT64_MAX ? 0 : gc__os_now_ns(), left = end_ns > now ? end_ns - now : 0;
+        if (!left) return false;
+        if (gc__os_has_waits() && gc__os_waits.is_ending && gc__os_waits.is_ending()) return true;
+        gc__os_wait_for(&lock->state, 2, left < ENDING_MS * GC__NS_PER_MS ? left : ENDING_MS * GC__NS_PER_MS);
+    }
+    return true;
+}
+
+GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
+    GC_ASSERT(!gc__lock_is_mine(lock),
+              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "destroyed already");
+    if (!gc__lock_grab(lock, 1)) gc__lock_wait(lock, UINT64_MAX);
+    gc__lock_own(lock, gc__os_self());
+}
+GC__FN void gc__lock_release(gc__lock *lock) {
+    gc__lock_own(lock, 0);
+    if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2 && gc__os_has_waits())
+        gc__os_waits.wake_one(&lock->state);
+}
+GC__OUT_OF_LINE bool gc__lock_try(gc__lock *lock) {
+    bool taken = gc__lock_grab(lock, 1);
+    if (taken) gc__lock_own(lock, gc__os_self());
+    return taken;
+}
+GC__COLD bool gc__lock_take_for(gc__lock *lock, uint64_t ns) {
+    bool taken = gc__lock_grab(lock, 1) || gc__lock_wait(lock, gc__os_now_ns() + ns);
+    if (taken) gc__lock_own(lock, gc__os_self());
+    return taken;
+}
+GC__FN void gc__lock_init(gc__lock *lock) {
+    static const gc__lock fresh = GC__LOCK_INITIALIZER;
+    *lock = fresh;
+}
+GC__FN void gc__lock_end(gc__lock *lock) { (void)lock; }
+
+/* There is no fork. */
+GC__FN void gc__lock_fork_take(gc__lock *lock) { (void)lock; }
+GC__FN void gc__lock_fork_adopt(gc__lock *lock) { (void)lock; }
+GC__FN void gc__lock_fork_release(gc__lock *lock) { (void)lock; }
+GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    return (void)before, (void)in_parent, (void)in_child, true;
+}
+
+struct gc__os_thread {
+    void *handle;
+    uint64_t self; /* gc__os_self of the thread, once it runs; atomic */
+    void (*f)(void *context);
+    void *context;
+};
+
+GC__FN unsigned __stdcall gc__os_thread_main(void *thread) {
+    gc__os_thread *self = (gc__os_thread *)thread;
+    __atomic_store_n(&self->self, gc__os_self(), __ATOMIC_RELAXED);
+    self->f(self->context);
+    return 0;
+}
+GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context) {
+    thread->f = f;
+    thread->context = context;
+    thread->self = 0;
+    thread->handle = (void *)_beginthreadex(NULL, 0, gc__os_thread_main, thread, 0, NULL);
+    return thread->handle != NULL;
+}
+/* Not every Windows gives names to threads. */
+GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
+    gc__os_any_function *describe = gc__os_function("kernelbase.dll", "SetThreadDescription");
+    uint16_t wide[32];
+    size_t length = 0;
+    if (!gc__os_thread_start(thread, f, context)) return false;
+    for (; name[length] && length < 31; length++) wide[length] = (uint16_t)name[length];
+    wide[length] = 0;
+    if (describe) ((int32_t(*)(void *, const uint16_t *))describe)(thread->handle, wide);
+    return true;
+}
+GC__FN void gc__os_thread_join(gc__os_thread *thread) {
+    gc__call_WaitForSingleObject(thread->handle, UINT32_MAX);
+    gc__call_CloseHandle(thread->handle);
+}
+GC__FN void gc__os_thread_is_patient(void) { gc__call_SetThreadPriorityBoost(gc__call_GetCurrentThread(), 1); }
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
+    return __atomic_load_n(&thread->self, __ATOMIC_RELAXED) == gc__os_self();
+}
+GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
+    uintptr_t mine = 0, all = 0;
+    (void)self;
+    if (processor < 0 || processor > 63 || !gc__call_GetProcessAffinityMask(gc__call_GetCurrentProcess(), &mine, &all)) return;
+    mine &= ~((uintptr_t)1 << processor);
+    if (mine) gc__call_SetThreadAffinityMask(gc__call_GetCurrentThread(), mine);
+}
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(thread->handle); }
+
+static bool (*gc__os_end)(void); /* atomic; NULL: none */
+static __thread bool gc__os_ends; /* it is to be called at the end of this thread */
+
+/* The loader calls this at the end of each thread: after the destructors of keys of pthread_key_create and of fiber-local
+   storage, and before it ends thread-local variables. It comes too early for those that C++ destroys there, so the second
+   call of gc__os_end follows the first. */
+GC__COLD void gc__os_loader_event(void *module, uint32_t reason, void *reserved) {
+    enum { THREAD_ENDS = 3 };
+    (void)module, (void)reserved;
+    bool (*end)(void) = reason == THREAD_ENDS ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
+    if (end && gc__os_ends && end()) end();
+}
+/* The linker sorts these sections by name: the C library's own entries for the start of a thread are in C, and for its
+   end in D. */
+__attribute__((section(".CRT$XLCZ"), used)) static void (*const gc__os_loader_entry)(void *, uint32_t, void *) =
+    gc__os_loader_event;
+
+GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
+    __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
+    gc__os_ends = true;
+    return true;
+}
+
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
+
+static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
+static void *gc__os_fault_handle;      /* of the handler that the system calls; atomic */
+
+GC__FN bool gc__os_fault_is_over(uintptr_t address, uintptr_t access);
+
+/* The system calls this for every exception. Those of others are passed on, and the last error is that of the code that
+   they interrupted. */
+GC__COLD int32_t gc__os_on_exception(gc__os_exception_at *at) {
+    const gc__os_exception *exception = at->exception;
+    if (exception->code != GC__OS_ACCESS_VIOLATION || exception->count < 2) return 0;
+    const uintptr_t *words = at->context->words;
+    uintptr_t address = exception->words[1];
+    uint32_t error = gc__call_GetLastError();
+    bool handled = gc__os_fault_is_over(address, exception->words[0]) ||
+                   (gc__os_fault && gc__os_fault(address, words, GC__OS_WORDS, words[GC__OS_STACK_POINTER]));
+    gc__call_SetLastError(error);
+    return handled ? -1 : 0;
+}
+
+GC__COLD void gc__os_handle_faults(void) {
+    if (__atomic_load_n(&gc__os_fault_handle, __ATOMIC_ACQUIRE)) return;
+    void *mine = gc__call_AddVectoredExceptionHandler(1, gc__os_on_exception), *none = NULL;
+    if (!__atomic_compare_exchange_n(&gc__os_fault_handle, &none, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        gc__call_RemoveVectoredExceptionHandler(mine);
+}
+
+GC__COLD void gc__os_on_fault(gc__fault_handler f) {
+    gc__os_fault = f;
+    gc__os_handle_faults();
+}
+
+GC__COLD void gc__os_leave(void) {
+    void *handle = __atomic_exchange_n(&gc__os_fault_handle, NULL, __ATOMIC_ACQ_REL);
+    if (handle) gc__call_RemoveVectoredExceptionHandler(handle);
+    gc__os_fault = NULL;
+    __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
+}
+
+GC__FN bool gc__os_is_file_code(const void *address) {
+    gc__os_part part;
+    return gc__call_VirtualQuery(address, &part, sizeof part) && part.type == GC__OS_IMAGE && (part.protection & GC__OS_EXECUTE);
+}
+
+/* Follows the call stack from those registers on, by the tables that the linker keeps for exceptions. A function without
+   an entry there calls nothing, so that its return address is at the stack pointer. */
+GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
+    uintptr_t *pc = &context->words[GC__OS_FAULT_PC], *sp = &context->words[GC__OS_STACK_POINTER], base, frame;
+    int count = 0;
+    while (count < GC__STACK_FRAMES && *pc) {
+        frames[count++] = (void *)*pc;
+        void *data, *function = gc__call_RtlLookupFunctionEntry(*pc, &base, NULL);
+        uintptr_t before = *sp;
+        if (function) {
+            gc__call_RtlVirtualUnwind(0, base, *pc, function, context, &data, &frame, NULL);
+        } else {
+            if (count > 1 || before % 8) break;
+            *pc = *(const gc_word *)before;
+            *sp += 8;
+        }
+        if (*sp <= before || !gc__os_is_file_code((const void *)*pc)) break;
+    }
+    return count;
+}
+
+GC__OUT_OF_LINE int gc__os_stack_frames(void **frames) {
+    gc__os_context context;
+    gc__call_RtlCaptureContext(&context);
+    int count = gc__os_unwind(&context, frames);
+    memmove(frames, frames + 1, (size_t)(count > 0 ? count - 1 : 0) * sizeof *frames); /* without this function */
+    return count > 0 ? count - 1 : 0;
+}
+
+/* Only profiles ask for this, which are declined here. */
+GC__FN int gc__os_list_frames(void **frames, int most) {
+    (void)frames, (void)most;
+    return 0;
+}
+
+GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
+    gc__os_context context;
+    gc__call_RtlCaptureContext(&context);
+    memcpy(context.words, words, sizeof context.words);
+    return gc__os_unwind(&context, frames);
+}
+
+GC__FN uint64_t gc__os_stack_hash(void) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    return hash;
+}
+
+GC__FN const char *gc__os_setting(const char *variable) {
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+/* The name is without the folder and, like a command, without ".exe". */
+GC__COLD const char *gc__os_program_name(void) {
+    static char path[GC__OS_PATH_BYTES];
+    uint32_t length = gc__call_GetModuleFileNameA(NULL, path, GC__OS_PATH_BYTES - 1);
+    if (length > 4 && path[length - 4] == '.') path[length - 4] = 0;
+    const char *folder = strrchr(path, '\\');
+    return folder ? folder + 1 : path;
+}
+GC__FN uint32_t gc__os_process_number(void) { return gc__call_GetCurrentProcessId(); }
+#endif
+/* The platform contract for memory on Windows: VirtualAlloc, and the limits of the process's job. */
+
+
+#ifdef _WIN32
+#include <malloc.h>
+
+GC__FN void gc__os_check(const void *address, size_t bytes) {
+    (void)address, (void)bytes;
+    GC_ASSERT(bytes && !(((uintptr_t)address | bytes) & (gc__os_page_bytes() - 1)),
+              "%zu bytes at %p are not whole pages: a fault of gc.h, please report it", bytes, address);
+}
+
+/* The reservations. Memory that is only reserved cannot be read, so in those that are `readable` a fault commits the page,
+   read-only: barriers read the tables at few places. A page is in one of three states: reserved; committed by a fault;
+   committed by gc__os_commit. It never leaves the last one, except while gc__os_discard exchanges its memory. */
+enum { GC__OS_RESERVATIONS_MAX = 32 };
+typedef struct gc__os_reservation {
+    uintptr_t start, end; /* atomic; 0: there is none */
+    bool readable;        /* written before `end` */
+} gc__os_reservation;
+static gc__os_reservation gc__os_reservations[GC__OS_RESERVATIONS_MAX];
+/* A lock of the system, free at first, that guards the reservations and the states of their pages. */
+static void *gc__os_pages_lock;
+
+GC__FN gc__os_reservation *gc__os_reservation_of(uintptr_t address) {
+    for (int i = 0; i < GC__OS_RESERVATIONS_MAX; i++) {
+        gc__os_reservation *each = &gc__os_reservations[i];
+        uintptr_t end = __atomic_load_n(&each->end, __ATOMIC_ACQUIRE), start = __atomic_load_n(&each->start, __ATOMIC_RELAXED);
+        if (end && address >= start && address < end) return each;
+    }
+    return NULL;
+}
+
+/* Returns whether a fault in a reservation needs no further handling: the page has been committed meanwhile, or here. */
+GC__FN bool gc__os_fault_is_over(uintptr_t address, uintptr_t access) {
+    const gc__os_reservation *reservation = gc__os_reservation_of(address);
+    gc__os_part part;
+    bool is_over = false;
+    if (!reservation || access > 1) return false;
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    if (!gc__call_VirtualQuery((void *)address, &part, sizeof part)) part.state = GC__OS_FREE;
+    if (part.state == GC__OS_COMMIT)
+        is_over = part.protection == GC__OS_WRITE || (part.protection == GC__OS_READ && !access);
+    else if (part.state == GC__OS_RESERVE && reservation->readable && !access)
+        is_over = gc__call_VirtualAlloc((void *)address, 1, GC__OS_COMMIT, GC__OS_READ) != NULL;
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return is_over;
+}
+
+/* Returns false if there are too many. */
+GC__COLD bool gc__os_note_reservation(char *start, size_t bytes, bool readable) {
+    int i = 0;
+    gc__os_handle_faults();
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    while (i < GC__OS_RESERVATIONS_MAX && gc__os_reservations[i].end) i++;
+    if (i < GC__OS_RESERVATIONS_MAX) {
+        gc__os_reservations[i].readable = readable;
+        __atomic_store_n(&gc__os_reservations[i].start, (uintptr_t)start, __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__os_reservations[i].end, (uintptr_t)start + bytes, __ATOMIC_RELEASE);
+    }
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return i < GC__OS_RESERVATIONS_MAX;
+}
+
+/* Alignment beyond the system's 64 KiB is asked for where it can be. Otherwise a larger range shows where there is room,
+   which another thread may take first. */
+GC__COLD char *gc__os_reserve_aligned(size_t bytes, size_t alignment) {
+    gc__os_any_function *allocate = gc__os_function("kernelbase.dll", "VirtualAlloc2");
+    gc__os_alignment wanted = {1, &wanted.low, NULL, NULL, alignment};
+    char *aligned = allocate ? (char *)((gc__os_virtual_alloc_2)allocate)(gc__call_GetCurrentProcess(), NULL, bytes,
+                                                                          GC__OS_RESERVE, GC__OS_NO_ACCESS, &wanted, 1)
+                             : NULL;
+    if (aligned) return aligned;
+    for (int tries = 0; tries < 16; tries++) {
+        char *wide = (char *)gc__call_VirtualAlloc(NULL, bytes + alignment, GC__OS_RESERVE, GC__OS_NO_ACCESS);
+        if (!wide) return NULL;
+        gc__call_VirtualFree(wide, 0, GC__OS_RELEASE);
+        char *start = (char *)(((uintptr_t)wide + alignment - 1) & ~(uintptr_t)(alignment - 1));
+        if (gc__call_VirtualAlloc(start, bytes, GC__OS_RESERVE, GC__OS_NO_ACCESS)) return start;
+    }
+    return NULL;
+}
+
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
+    enum { ALIGNMENT = 1 << 16 };
+    gc__os_check(NULL, bytes | alignment);
+    char *start = alignment > ALIGNMENT ? gc__os_reserve_aligned(bytes, alignment)
+                                        : (char *)gc__call_VirtualAlloc(NULL, bytes, GC__OS_RESERVE, GC__OS_NO_ACCESS);
+    if (!start || ((uintptr_t)start & (alignment - 1)) || gc__os_note_reservation(start, bytes, readable)) return start;
+    gc__call_VirtualFree(start, 0, GC__OS_RELEASE);
+    return NULL;
+}
+
+GC__FN bool gc__os_commit(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    bool done = gc__call_VirtualAlloc(address, bytes, GC__OS_COMMIT, GC__OS_WRITE) != NULL;
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return done;
+}
+
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
+    uint32_t former;
+    gc__os_check(address, bytes);
+    return gc__call_VirtualProtect(address, bytes, accessible ? GC__OS_WRITE : GC__OS_NO_ACCESS, &former);
+}
+
+/* Another process may take the memory that is given back here, before it is asked for again: then this one waits for
+   more. */
+GC__FN bool gc__os_discard(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    bool given = gc__call_VirtualFree(address, bytes, GC__OS_DECOMMIT);
+    while (given && !gc__call_VirtualAlloc(address, bytes, GC__OS_COMMIT, GC__OS_WRITE)) gc__call_Sleep(1);
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return given;
+}
+
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes) { gc__os_check(address, bytes); }
+
+GC__FN void *gc__os_map(size_t bytes) { return gc__call_VirtualAlloc(NULL, bytes, GC__OS_RESERVE | GC__OS_COMMIT, GC__OS_WRITE); }
+
+GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) {
+    (void)bytes;
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    gc__os_reservation *reservation = gc__os_reservation_of((uintptr_t)address);
+    if (reservation) __atomic_store_n(&reservation->end, (uintptr_t)0, __ATOMIC_RELEASE);
+    gc__call_VirtualFree(address, 0, GC__OS_RELEASE);
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+}
+
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
+    gc__os_check(NULL, old_bytes | new_bytes);
+    void *mapped = gc__os_map(new_bytes);
+    if (!mapped) return NULL;
+    memcpy(mapped, address, old_bytes < new_bytes ? old_bytes : new_bytes);
+    gc__os_unmap(address, old_bytes);
+    return mapped;
+}
+
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes) {
+    *memory = _aligned_malloc(bytes, alignment);
+    return *memory != NULL;
+}
+GC__INLINED void gc__os_free_aligned(void *memory) { _aligned_free(memory); }
+
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
+    gc__os_part part;
+    uintptr_t at = (uintptr_t)address, end = at + bytes;
+    for (; at < end; at = (uintptr_t)part.start + part.bytes)
+        if (!gc__call_VirtualQuery((const void *)at, &part, sizeof part) || part.state != GC__OS_COMMIT) return false;
+    return true;
+}
+
+GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
+    size_t done = 0;
+    return gc__call_ReadProcessMemory(gc__call_GetCurrentProcess(), from, to, bytes, &done) && done == bytes;
+}
+
+/* Huge pages need a right that few users have, and cannot be given back in parts. */
+GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) { (void)address, (void)bytes; }
+GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes) { gc__os_check(address, bytes); }
+
+GC__FN void gc__os_populate(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    for (size_t i = 0; i < bytes; i += gc__os_page_bytes()) __atomic_fetch_or((uint8_t *)address + i, 0, __ATOMIC_RELAXED);
+}
+
+/* The system does not say which pages were written to. */
+GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
+    if (from < end) visit(context, from, end);
+}
+
+GC__COLD size_t gc__os_container_bytes(void) {
+    enum { PROCESS = 0x100, JOB = 0x200 };
+    gc__os_job job;
+    gc__os_memory machine;
+    size_t bytes = SIZE_MAX;
+    machine.bytes = sizeof machine;
+    if (!gc__call_QueryInformationJobObject(NULL, GC__OS_JOB_LIMITS, &job, sizeof job, NULL)) return 0;
+    if ((job.limits & PROCESS) && job.process_bytes < bytes) bytes = job.process_bytes;
+    if ((job.limits & JOB) && job.job_bytes < bytes) bytes = job.job_bytes;
+    return bytes < SIZE_MAX && gc__call_GlobalMemoryStatusEx(&machine) && bytes < machine.total ? bytes : 0;
+}
+
+GC__COLD unsigned gc__os_quota(void) {
+    enum { ENABLED = 1, HARD_CAP = 4, WHOLE = 10000, ALL_GROUPS = 0xFFFF };
+    struct {
+        uint32_t flags, rate; /* in hundredths of a percent of all processors */
+    } job = {0, 0};
+    if (!gc__call_QueryInformationJobObject(NULL, GC__OS_JOB_CPU, &job, sizeof job, NULL)) return UINT_MAX;
+    if (!(job.flags & ENABLED) || !(job.flags & HARD_CAP) || !job.rate || job.rate > WHOLE) return UINT_MAX;
+    return (unsigned)((gc__call_GetActiveProcessorCount(ALL_GROUPS) * (uint64_t)job.rate + WHOLE - 1) / WHOLE);
+}
+
+GC__COLD const char *gc__os_refusal(size_t bytes) {
+    enum { TOO_MUCH = 1455 }; /* ERROR_COMMITMENT_LIMIT */
+    gc__os_memory machine;
+    machine.bytes = sizeof machine;
+    if (gc__call_GetLastError() == TOO_MUCH || (gc__call_GlobalMemoryStatusEx(&machine) && machine.promised_available < bytes))
+        return "the system promises no more memory than it has: enlarge the page file, or end other programs";
+    return "give the machine more memory, or raise the limits of the process's job";
+}
+#endif
+/* The platform contract for reports, on Windows: places in loaded files. The names of functions and variables are not read:
+   a tool such as addr2line finds them by the offset. */
+
+
+#ifdef _WIN32
+#include <stdio.h>
+
+/* Writes "file+offset", or the address alone if it is in no file. */
+GC__COLD void gc__os_place_text(char *text, size_t bytes, uintptr_t address) {
+    char path[GC__OS_PATH_BYTES];
+    gc__os_part part;
+    bool is_known = gc__call_VirtualQuery((const void *)address, &part, sizeof part) && part.type == GC__OS_IMAGE;
+    uint32_t length = is_known ? gc__call_GetModuleFileNameA(part.reserved_at, path, GC__OS_PATH_BYTES - 1) : 0;
+    path[length] = 0;
+    if (length)
+        snprintf(text, bytes, "%s+%#zx", path, (size_t)(address - (uintptr_t)part.reserved_at));
+    else
+        snprintf(text, bytes, "%p, which is in no file", (void *)address);
+}
+
+GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
+    char text[GC__OS_PATH_BYTES + 32];
+    for (int i = 0; i < count; i++) {
+        uintptr_t pc = (uintptr_t)frames[i];
+        gc__os_place_text(text, sizeof text, pc - (pc != exact)); /* a return address is that of the next instruction */
+        fprintf(stderr, "gc.h:     %s\n", text);
+    }
+}
+
+GC__COLD void gc__os_print_stack(void) {
+    void *frames[GC__STACK_FRAMES];
+    gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
+}
+
+GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
+    char place[GC__OS_PATH_BYTES + 32];
+    gc__os_place_text(place, sizeof place, address);
+    snprintf(text, bytes, "static data at %p (%s)", (void *)address, place);
+}
+
+/* The parts of the address space that files are mapped to are asked for one by one: this takes no lock of the loader. */
+GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
+    gc__os_part part;
+    for (uintptr_t at = 0; gc__call_VirtualQuery((const void *)at, &part, sizeof part);) {
+        uintptr_t start = (uintptr_t)part.start, end = start + part.bytes;
+        bool is_written = part.protection == GC__OS_WRITE || part.protection == GC__OS_COPY;
+        if (part.type == GC__OS_IMAGE && part.state == GC__OS_COMMIT && is_written) f(context, start, end);
+        if (end <= at) break;
+        at = end;
+    }
+}
+#endif
 /* The platform contract for x86-64. */
 
 
@@ -3457,6 +4270,13 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
+#ifdef _WIN32
+/* The barrier that calls a function is in C. */
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+#else
 /* For functions that run in the middle of inline assembly, which expects its vector registers to be preserved. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 #define GC__THREAD_POINTER() \
@@ -3537,6 +4357,32 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     }
 /* clang-format on */
 
+#endif
+#ifdef _WIN32
+/* Compilers keep references in vector registers across calls, too, where functions preserve those. */
+#define GC__SAVE_VECTOR(number, offset) \
+    "{movups %%xmm" #number ", " #offset "(%%rcx)|movups [rcx+" #offset "], xmm" #number "}\n\t"
+/* The linker keeps one of the functions of that name; what is weak here could not be called from another file. */
+GC__EXTERN __attribute__((naked, noinline, no_instrument_function, section(".text$gc__save_registers"), GC__NAKED_MORE)) void
+gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+    __asm__(".linkonce discard\n\t"
+            "{movq %%rbx, 0(%%rcx)|mov [rcx], rbx}\n\t"
+            "{movq %%rbp, 8(%%rcx)|mov [rcx+8], rbp}\n\t"
+            "{movq %%r12, 16(%%rcx)|mov [rcx+16], r12}\n\t"
+            "{movq %%r13, 24(%%rcx)|mov [rcx+24], r13}\n\t"
+            "{movq %%r14, 32(%%rcx)|mov [rcx+32], r14}\n\t"
+            "{movq %%r15, 40(%%rcx)|mov [rcx+40], r15}\n\t"
+            "{movq %%rdi, 48(%%rcx)|mov [rcx+48], rdi}\n\t"
+            "{movq %%rsi, 56(%%rcx)|mov [rcx+56], rsi}\n\t"
+            GC__SAVE_VECTOR(6, 64) GC__SAVE_VECTOR(7, 80) GC__SAVE_VECTOR(8, 96) GC__SAVE_VECTOR(9, 112)
+            GC__SAVE_VECTOR(10, 128) GC__SAVE_VECTOR(11, 144) GC__SAVE_VECTOR(12, 160) GC__SAVE_VECTOR(13, 176)
+            GC__SAVE_VECTOR(14, 192) GC__SAVE_VECTOR(15, 208)
+            "{leaq 8(%%rsp), %%rax|lea rax, [rsp+8]}\n\t"
+            "{movq %%rax, 248(%%rcx)|mov [rcx+248], rax}\n\t"
+            "ret" ::
+                : "memory");
+}
+#else
 /* The code is in both dialects of assembly, for -masm=intel. The function is weak, for GC__ASSEMBLY_LINKAGE; also, no
    caller of a weak function relies on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
@@ -3551,6 +4397,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
             "ret" ::
                 : "memory");
 }
+#endif
 #endif
 /* The platform contract for AArch64. */
 
@@ -3582,6 +4429,49 @@ __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
                           "[x0, #48]\n\t"
                           "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
                           ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#endif
+/* The platform contract for other processors, by means of gcc and clang alone. Stacks grow downwards. */
+
+
+#include <stdlib.h>
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+/* Data whose address is an operand of assembly has a symbol of its own, as on AArch64. */
+#define GC__ASM_NAMED(name) __asm__(#name)
+#define GC__ASM_ADDRESS(name) #name
+#define GC__ASM_OPERAND(name)
+
+/* Barriers are in C, and call C functions. */
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+
+GC__FN void gc__cpu_pause(void) { __asm__ volatile("" : : : "memory"); }
+GC__FN uint64_t gc__cpu_ticks(void) { return gc__os_now_ns(); }
+
+/* Copies the caller's frame, which ends at `end`. Its own frame, if it has one, begins below the caller's. */
+GC__OUT_OF_LINE __attribute__((no_sanitize("address", "thread", "undefined"))) void gc__cpu_copy_frame(
+    uintptr_t *registers, uintptr_t end) {
+    uintptr_t from = (uintptr_t)__builtin_frame_address(0) & ~(sizeof from - 1);
+    size_t count = (end - from) / sizeof from;
+    if (from > end || count > GC__SAVED_STACK_POINTER) {
+        fprintf(stderr, "gc.h: the registers take more room on the stack than %d words: a fault of gc.h, please report it\n",
+                GC__SAVED_STACK_POINTER);
+        abort();
+    }
+    for (size_t i = 0; i < GC__SAVED_STACK_POINTER; i++) registers[i] = i < count ? ((const gc_word *)from)[i] : 0;
+    registers[GC__SAVED_STACK_POINTER] = end;
+}
+
+/* The compiler saves all registers that calls preserve in the frame of this function. Their values may not come from
+   setjmp, since C libraries disguise some. */
+GC__EXTERN GC__VISIBLE __attribute__((weak, noinline, no_instrument_function, no_sanitize("address", "thread", "undefined"))) void
+gc__save_registers(uintptr_t *registers) {
+    __builtin_unwind_init();
+    gc__cpu_copy_frame(registers, (uintptr_t)__builtin_dwarf_cfa());
+    gc__cpu_keep_frame();
+}
 #endif
 /* The platform contract for sanitizers. */
 
@@ -3691,8 +4581,8 @@ static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
 GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((format(printf, 2, 3), __noreturn__, __cold__));
-GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+    __attribute__((GC__PRINTF(2, 3), __noreturn__, __cold__));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
 GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
@@ -3705,7 +4595,7 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
 }
 
 /* Appends to the sentence of the last gc__fail. */
-GC__COLD void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;
@@ -3884,7 +4774,7 @@ typedef struct gc__text {
     size_t length;
 } gc__text;
 
-GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -6184,7 +7074,7 @@ GC__FN bool gc__is_by_marks(const gc__region *region) {
 /* The smallest suitable hole is taken from the lists; a window's leftover is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
-    unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
+    unsigned log2 = 63 - (unsigned)__builtin_clzll(bytes);
     if (log2 < GC__HOLE_LOG2_EXACT) return (unsigned)(bytes - GC__HOLE_BYTES_MIN_MUTATOR) / 8;
     return GC__HOLE_SIZES + (log2 - GC__HOLE_LOG2_EXACT) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
@@ -6247,7 +7137,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     for (unsigned word = list / 64; word < 2; word++) {
         uint64_t listed = holes->listed[word];
         if (word == list / 64) listed &= ~(uint64_t)0 << list % 64;
-        if (listed) return word * 64 + (unsigned)__builtin_ctzl(listed);
+        if (listed) return word * 64 + (unsigned)__builtin_ctzll(listed);
     }
     return GC__HOLE_LISTS;
 }
@@ -10867,7 +11757,7 @@ GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *lis
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
-        uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
+        uint64_t dirty = gc__cpu_eight(gc__the_arena.bundles + i);
         for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
             uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
             gc__region *region = gc__region_of(bundle);
@@ -15866,13 +16756,11 @@ GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 /* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
    record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
-    __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"
-                     ".balign 4\n\t"
-                     ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
-                     ".asciz \"gc.h\"\n\t"
-                     ".balign 4\n\t"
-                     ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t"
-                                                            ".popsection" ::GC__ASM_OPERAND(gc__dac_vars));
+    __asm__ volatile(GC__NOTE_SECTION(".balign 4\n\t"
+                                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
+                                      ".asciz \"gc.h\"\n\t"
+                                      ".balign 4\n\t"
+                                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t")::GC__ASM_OPERAND(gc__dac_vars));
 }
 #endif
 /* The range barriers, and the pages that write watch has seen. */
@@ -17431,9 +18319,10 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
-/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries a collection;
-   compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
-   out_of_memory hook all of that once more. */
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries to end its nursery,
+   if pauses have a goal; to begin a cycle, or to wait for the one that runs; a collection of all; compactions, for as
+   long as these make room; sliding; to reuse all holes; the reserve; and after the host's out_of_memory hook all of that
+   once more. */
 
 
 /* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */

@@ -100,10 +100,19 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
-#ifdef __aarch64__
-#define GC_ADDRESS_BITS 48 /* the length of user addresses, unless the program asks for higher ones */
+#ifdef __x86_64__
+#define GC_ADDRESS_BITS 47 /* the length of user addresses, unless the program asks for higher ones */
 #else
-#define GC_ADDRESS_BITS 47
+#define GC_ADDRESS_BITS 48
+#endif
+/* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
+   are words for a whole frame that has saved them. */
+#if defined(_WIN32)
+#define GC__SAVED_REGISTERS 32
+#elif defined(__x86_64__) || defined(__aarch64__)
+#define GC__SAVED_REGISTERS 12
+#else
+#define GC__SAVED_REGISTERS 128
 #endif
 #define GC_WATCH_SHIFT 12 /* log2 of the bytes that one write-watch byte covers */
 
@@ -127,10 +136,42 @@
 #error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
 #endif
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(GC_PORTABLE_BARRIERS)
+#if defined(__x86_64__) && !defined(GC_PORTABLE_BARRIERS)
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC_HAS_EMIT 1
+#else
+#define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
+#endif
+
+/* GC__INTERNAL, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
+   assembly. In Windows' files a symbol is visible only where it is exported.
+
+   GC_EMITTED: the attribute of the type of emitted barriers (gc_barrier_emit), for calls from C. */
+#ifdef _WIN32
+#define GC__ASM_CAN_LOG 0
+#define GC__HAS_RED_ZONE 0 /* faults that are handled overwrite what is below the stack pointer */
+#define GC_EMITTED __attribute__((sysv_abi))
+#define GC__INTERNAL
+#define GC__EXPORT __declspec(dllexport)
+#define GC__ASM_HIDDEN(name) ""
+#else
+#define GC__ASM_CAN_LOG 1
+#define GC__HAS_RED_ZONE 1
+#define GC_EMITTED
+#define GC__INTERNAL __attribute__((visibility("hidden")))
+#define GC__EXPORT __attribute__((visibility("default")))
+#define GC__ASM_HIDDEN(name) ".hidden " name "\n\t"
+#endif
+/* The attribute of functions like printf. On Windows there is more than one printf, and the C library says which one is in
+   force. */
+#ifdef __MINGW32__
+#define GC__PRINTF(format_at, arguments_at) format(__MINGW_PRINTF_FORMAT, format_at, arguments_at)
+#else
+#define GC__PRINTF(format_at, arguments_at) format(printf, format_at, arguments_at)
 #endif
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
@@ -188,7 +229,8 @@ typedef struct gc_barrier_tables {
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
     /* RANK calls this, instead of its other steps, for a slot whose age has GC_AGE_LOGGED, and never for other ages.
-       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. */
+       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. The
+       collector's functions are gc__store_logged and gc__store_logged_call. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
 } gc_barrier_tables;
@@ -606,8 +648,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark  \
         : "cc", "memory")
 
-#if GC_HAS_ASSEMBLY
-#define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \
+#define GC__BARRIER_IN_ASSEMBLY(name, NAME, watch, filter, mark)                                                       \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
                                                 const void *ref) {                                                     \
         (void)tables, (void)object;                                                                                    \
@@ -619,8 +660,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,  \
                              mark);                                                                                    \
     }
-#else
-#define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \
+#define GC__BARRIER_IN_C(name, NAME, watch, filter, mark)                                                              \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
                                                 const void *ref) {                                                     \
         gc__barrier_after_c(GC_BARRIER_##NAME, tables, (uintptr_t)object, (uintptr_t)slot, (uintptr_t)ref);            \
@@ -630,7 +670,24 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
         if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
+
+/* Where the assembly cannot call log_store, as functions there do not preserve all vector registers, RANK is in C. */
+#if GC_HAS_ASSEMBLY
+#define GC__BARRIER_OF_ANY GC__BARRIER_IN_ASSEMBLY
+#else
+#define GC__BARRIER_OF_ANY GC__BARRIER_IN_C
 #endif
+#if GC_HAS_ASSEMBLY && GC__ASM_CAN_LOG
+#define GC__BARRIER_OF_RANK GC__BARRIER_IN_ASSEMBLY
+#else
+#define GC__BARRIER_OF_RANK GC__BARRIER_IN_C
+#endif
+#define GC__BARRIER_OF_LOW GC__BARRIER_OF_ANY
+#define GC__BARRIER_OF_RANGE GC__BARRIER_OF_ANY
+#define GC__BARRIER_OF_REGION GC__BARRIER_OF_ANY
+#define GC__BARRIER_OF_SUM GC__BARRIER_OF_ANY
+#define GC__BARRIER_OF_OLD GC__BARRIER_OF_ANY
+#define GC__BARRIER_BASE(name, NAME, watch, filter, mark) GC__BARRIER_OF_##filter(name, NAME, watch, filter, mark)
 GC_BARRIERS(GC__BARRIER_BASE)
 /* The forms of every barrier: store, after, checked, assign, copy.
 
@@ -779,8 +836,9 @@ static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier bar
    8 higher on return. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi,
    r8, r9 and the flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers
    says which of these it changes. It calls nothing, preserves all vector registers, needs no frame and no alignment of
-   the stack, and uses up to 24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is
-   written.
+   the stack, and uses up to 24 bytes of the red zone, or of the stack where there is no red zone. A fault in a store to a bad
+   slot comes before anything else is written. The convention is the same on Windows, where its functions have the attribute
+   GC_EMITTED in C.
 
    The code is position-independent: the buffer may be a writable alias of executable memory. The host makes memory
    executable. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
@@ -1158,7 +1216,8 @@ static inline void gc__emit_assign(gc__emitter *e, gc__barrier_parts parts, unsi
     GC__EMIT(e, GC__RDI | GC__RSI, "\x4C\x89\xD7\x4C\x89\xDE\xC3"); /* mov rdi, r10; mov rsi, r11; ret */
 }
 
-/* Emits a loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = the end, [rsp-16] = 8 or -8. */
+/* Emits a loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = the end, [rsp-16] = 8 or -8; or at
+   [rsp+16] and [rsp+8], once 24 bytes are reserved. */
 static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
     GC__EMIT(e, GC__R10 | GC__R11 | GC__RCX | GC__RDX | GC__RAX | GC__RDI | GC__RSI,
              "\x48\x85\xD2\x75\x01\xC3"                 /* test rdx, rdx; jne; ret */
@@ -1167,24 +1226,37 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
              "\x48\x89\xF8\x48\x29\xF0"                 /* mov rax, rdi; sub rax, rsi */
              "\x48\x39\xD0\xBA\x08\x00\x00\x00\x73\x0C" /* cmp rax, rdx; mov edx, 8; jae */
              "\x4C\x8D\x51\xF8\x48\x8D\x4F\xF8"         /* lea r10, [rcx-8]; lea rcx, [rdi-8] */
-             "\x48\xF7\xDA\x90"                         /* neg rdx; nop */
-             "\x48\x89\x4C\x24\xF8\x48\x89\x54\x24\xF0" /* mov [rsp-8], rcx; mov [rsp-16], rdx */);
+             "\x48\xF7\xDA\x90" /* neg rdx; nop */);
+    if (!GC__HAS_RED_ZONE) GC__EMIT(e, 0, "\x48\x83\xEC\x18"); /* sub rsp, 24 */
+    GC__EMIT(e, 0, "\x48\x89\x4C\x24");                        /* mov [rsp-8], rcx */
+    gc__emit_byte(e, GC__HAS_RED_ZONE ? -8 : 16);
+    GC__EMIT(e, 0, "\x48\x89\x54\x24"); /* mov [rsp-16], rdx */
+    gc__emit_byte(e, GC__HAS_RED_ZONE ? -16 : 8);
     uint32_t loop = e->at;
     GC__EMIT(e, 0, "\x4C\x89\xD7\x4B\x8B\x34\x1A"); /* mov rdi, r10; mov rsi, [r10+r11] */
     gc__emit_body(e, parts, form);
     gc__emit_land(e);
-    GC__EMIT(e, 0, "\x4C\x03\x54\x24\xF0\x4C\x3B\x54\x24\xF8\x0F\x85"); /* add r10, [rsp-16]; cmp r10, [rsp-8]; jne */
+    GC__EMIT(e, 0, "\x4C\x03\x54\x24"); /* add r10, [rsp-16] */
+    gc__emit_byte(e, GC__HAS_RED_ZONE ? -16 : 8);
+    GC__EMIT(e, 0, "\x4C\x3B\x54\x24"); /* cmp r10, [rsp-8]; jne */
+    gc__emit_byte(e, GC__HAS_RED_ZONE ? -8 : 16);
+    GC__EMIT(e, 0, "\x0F\x85");
     gc__emit_32(e, loop - (e->at + 4));
+    if (!GC__HAS_RED_ZONE) GC__EMIT(e, 0, "\x48\x83\xC4\x18"); /* add rsp, 24 */
     GC__EMIT(e, 0, "\xC3");
 }
 
+void gc__emit_declined(void)
+    __attribute__((error("gc.h: gc_barrier_emit has no machine code for this processor: call gc_barrier_functions_of")));
+
 /* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8 bytes.
    Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes is then the
-   length that it must have; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never
-   collects; 0] */
+   length that it must have; GC_EMIT_BYTES_MAX is always enough). Processors without it have GC_HAS_EMIT 0. [any
+   thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
+    if (!GC_HAS_EMIT) gc__emit_declined();
     memset(&e, 0, sizeof e);
     memset(code, 0, sizeof *code);
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;

@@ -701,6 +701,7 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
+#ifndef _WIN32
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -713,13 +714,21 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 
 #define GC__IMAGE_PATH 4096
 
+#define GC__IMAGE_RISCV 243 /* not every C library names it */
 #if defined(__x86_64__)
 #define GC__IMAGE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
 #define GC__IMAGE_MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define GC__IMAGE_MACHINE GC__IMAGE_RISCV
+#elif defined(__s390x__)
+#define GC__IMAGE_MACHINE EM_S390
+#elif defined(__powerpc64__)
+#define GC__IMAGE_MACHINE EM_PPC64
 #else
 #define GC__IMAGE_MACHINE EM_NONE
 #endif
+#define GC__IMAGE_ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
 /* A file in memory, read only. */
 typedef struct gc__image {
@@ -815,7 +824,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     if (!gc__image_has(image, 0, sizeof header)) return false;
     memcpy(&header, image->bytes, sizeof header);
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        header.e_ident[EI_DATA] != GC__IMAGE_ORDER || header.e_shentsize != sizeof *section || !header.e_shoff)
         return false;
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
@@ -890,7 +899,11 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     return name && *name ? name : NULL;
 }
 #endif
+#endif
 
+#ifdef _WIN32
+#error "gc_dac.h: reading other processes is for Linux only, so far"
+#endif
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -1576,8 +1589,8 @@ GC__DAC_FN bool gc__dac_module_read(gc_dac *dac, uint64_t start, const char *pat
     module->path = path;
     if (gc__dac_copy_memory(dac, start, header, sizeof *header) < sizeof *header) return false;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB) {
-        gc__dac_fail(dac, "%s is no 64-bit little-endian program, and gc.h runs in no others", path);
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != GC__IMAGE_ORDER) {
+        gc__dac_fail(dac, "%s is no 64-bit program with the order of bytes of this one", path);
         return false;
     }
     return header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum <= GC__DAC_HEADERS_MAX;
@@ -3390,14 +3403,18 @@ GC_DAC_API bool gc_dac_roots(gc_dac *dac, const gc_dac_heap *heap,
 
 /* The order of the kernel: where the pc and the stack pointer are. The registers before `count` may hold references. */
 GC__DAC_FN bool gc__dac_registers(unsigned machine, const uint64_t *words, unsigned count, gc_dac_native *native) {
-    unsigned pc = machine == EM_X86_64 ? 16 : 32, sp = machine == EM_X86_64 ? 19 : 31;
-    unsigned general = machine == EM_X86_64 ? 15 : 31;
-    if ((machine != EM_X86_64 && machine != EM_AARCH64) || count <= pc || count <= sp) return false;
-    native->pc = words[pc];
-    native->sp = words[sp];
-    native->register_count = general;
-    memcpy(native->registers, words, general * sizeof *words);
-    return true;
+    static const struct {
+        unsigned machine, pc, sp, general;
+    } orders[] = {{EM_X86_64, 16, 19, 15}, {EM_AARCH64, 32, 31, 31}, {GC__IMAGE_RISCV, 0, 2, 32}, {EM_S390, 1, 17, 18}};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        if (machine != orders[i].machine || count <= orders[i].pc || count <= orders[i].sp) continue;
+        native->pc = words[orders[i].pc];
+        native->sp = words[orders[i].sp];
+        native->register_count = orders[i].general;
+        memcpy(native->registers, words, orders[i].general * sizeof *words);
+        return true;
+    }
+    return false;
 }
 
 typedef struct gc__dac_mapped {
@@ -3883,10 +3900,10 @@ GC__DAC_FN const char *gc__dac_core_parse(gc__dac_core *core) {
     if (core->file.size < sizeof header || memcmp(core->file.bytes, ELFMAG, SELFMAG) != 0)
         return gc__dac_core_kind(&core->file);
     memcpy(&header, core->file.bytes, sizeof header);
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-        return "it is of a program that is not 64-bit and little-endian, and gc.h runs in no others";
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != GC__IMAGE_ORDER)
+        return "it is of a program that is not 64-bit, or has another order of bytes than this one";
     if (header.e_type != ET_CORE) return "it is an ELF file, but no core";
-    if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64)
+    if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64 && header.e_machine != GC__IMAGE_MACHINE)
         return "it is of a processor that gc.h does not know";
     if (header.e_phentsize != sizeof(Elf64_Phdr)) return "it is damaged";
     core->machine = header.e_machine;

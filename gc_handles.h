@@ -473,7 +473,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
     /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's word, the next segment could not follow directly. */
-    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0)
+    if (!gc__os_new_aligned(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)))
         return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
@@ -847,7 +847,7 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
         gc__handle_segment *segment = heap->handles->segments;
         heap->handles->segments = segment->next;
         for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) free(segment->extras[block]);
-        free(segment);
+        gc__os_free_aligned(segment);
     }
     free(heap->handles->chosen);
 }

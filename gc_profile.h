@@ -155,6 +155,9 @@ GC_API void gc_profile_code_remove(const void *start);
 /* Files that gc.h writes of its own accord. Errors are left in errno. */
 
 
+#ifdef _WIN32
+#error "gc_profile.h: profiles are for Linux only, so far: on Windows, leave GC_IMPLEMENTATION to gc.h or gc_stackmap.h"
+#endif
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -268,7 +271,7 @@ GC__FN uint64_t gc__byte_number(gc__byte_reader *reader, unsigned bytes) {
     const uint8_t *at = gc__byte_skip(reader, bytes);
     uint64_t number = 0;
     if (at) memcpy(&number, at, bytes);
-    return number;
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? number : number >> (64 - 8 * bytes);
 }
 
 GC__FN int64_t gc__byte_signed(gc__byte_reader *reader, unsigned bytes) {
@@ -330,7 +333,7 @@ static const uint8_t gc__cpu_dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 
                      "{movq %%r14, 112(%0)|mov [%0+112], r14}\n\t"      \
                      "{movq %%r15, 120(%0)|mov [%0+120], r15}" ::"r"(r) \
                      : "rax", "memory")
-#else
+#elif defined(__aarch64__)
 enum { GC__CPU_FRAME = 29, GC__CPU_SP = 31, GC__CPU_PC = 32, GC__CPU_REGISTERS = 33, GC__CPU_HAS_CFI = 0 };
 #define GC__CPU_PRESERVED_COUNT 1
 static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {29};
@@ -339,6 +342,19 @@ static const uint8_t gc__cpu_dwarf[16] = {0};
     __asm__ volatile(                                                                                         \
         "adr x9, .\n\tstr x9, [%0, #256]\n\tstr x29, [%0, #232]\n\tmov x9, sp\n\tstr x9, [%0, #248]" ::"r"(r) \
         : "x9", "memory")
+#else /* with numbers of gc.h's own; the pc is the address to which the function returns */
+enum { GC__CPU_FRAME = 0, GC__CPU_SP = 1, GC__CPU_PC = 2, GC__CPU_REGISTERS = 3, GC__CPU_HAS_CFI = 0 };
+#define GC__CPU_PRESERVED_COUNT 1
+static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {0};
+static const uint8_t gc__cpu_dwarf[16] = {0};
+#define GC__CPU_HERE(r)                                                   \
+    ((r)[GC__CPU_FRAME] = (uintptr_t)__builtin_frame_address(0),          \
+     (r)[GC__CPU_SP] = (r)[GC__CPU_FRAME], (r)[GC__CPU_PC] = (uintptr_t)__builtin_return_address(0))
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC__CPU_UNWINDS 1
+#else
+#define GC__CPU_UNWINDS 0 /* gc.h does not leave frames itself: the C library lists them */
 #endif
 
 /* Stores the registers of the code that a signal has interrupted. */
@@ -349,10 +365,15 @@ GC__FN void gc__cpu_interrupted(uintptr_t *registers, const void *context) {
                                                      REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                                      REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
     for (int i = 0; i < GC__CPU_REGISTERS; i++) registers[i] = (uintptr_t)at->uc_mcontext.gregs[order[i]];
-#else
+#elif defined(__aarch64__)
     memcpy(registers, at->uc_mcontext.regs, 31 * sizeof *registers);
     registers[GC__CPU_SP] = at->uc_mcontext.sp;
     registers[GC__CPU_PC] = at->uc_mcontext.pc;
+#else
+    const uintptr_t *words = gc__os_context(at);
+    registers[GC__CPU_FRAME] = words[GC__OS_FRAME_POINTER];
+    registers[GC__CPU_SP] = words[GC__OS_FAULT_SP];
+    registers[GC__CPU_PC] = words[GC__OS_FAULT_PC];
 #endif
 }
 
@@ -1401,10 +1422,24 @@ typedef struct gc__native_start {
 /* In the function whose caller is to be the innermost frame; it must not return before the walk. */
 GC__INLINED void gc__native_here(gc__native_start *start) { GC__CPU_HERE(start->registers); }
 
+/* Fills in the frames that the C library lists. How far each reaches is not known. */
+GC__FN size_t gc__native_listed(const gc__native_start *start, gc__native_frame *frames, size_t most) {
+    void *pcs[256];
+    size_t count = (size_t)gc__os_list_frames(pcs, 256), first = 0, taken = 0;
+    while (first < count && (uintptr_t)pcs[first] != start->registers[GC__CPU_PC]) first++;
+    for (; first + taken < count && taken < most; taken++) {
+        memset(&frames[taken], 0, sizeof *frames);
+        frames[taken].pc = (uintptr_t)pcs[first + taken] - 1;
+        frames[taken].cfa = UINTPTR_MAX;
+    }
+    return taken;
+}
+
 /* Fills in at most `most` frames of the calling thread, and returns how many. `rules`: see gc__native_cursor. */
 GC__FN size_t gc__native_take(const gc__native_start *start, gc__native_frame *frames, size_t most,
                               gc__own_rule *rules) {
     gc__native_cursor cursor;
+    if (!GC__CPU_UNWINDS) return gc__native_listed(start, frames, most);
     memset(&cursor, 0, sizeof cursor);
     cursor.known = GC__NATIVE_PRESERVED;
     for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) cursor.known |= (uint64_t)1 << gc__cpu_preserved[i];
@@ -1425,7 +1460,7 @@ GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame 
     memset(frames, 0, sizeof *frames);
     frames[0].pc = cursor.registers[GC__CPU_PC];
     frames[0].cfa = UINTPTR_MAX;
-    return gc__native_list(&cursor, frames, 1, most);
+    return GC__CPU_UNWINDS ? gc__native_list(&cursor, frames, 1, most) : 1;
 }
 /* Writing files. Nothing of what is put is reported as failed: after the first error nothing more is written, and
    gc__output_close says so.
@@ -1510,7 +1545,7 @@ GC__FN void gc__put_byte(gc__output *output, unsigned byte) {
 
 GC__FN void gc__put_text(gc__output *output, const char *text) { gc__put(output, text, strlen(text)); }
 
-GC__FN void gc__put_format(gc__output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__put_format(gc__output *output, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 GC__FN void gc__put_format(gc__output *output, const char *format, ...) {
     va_list arguments;
     /* The host's locale may have decimal commas. Systems take no memory for this one. */
@@ -4667,14 +4702,27 @@ GC__FN void gc__net_u8(gc__nettrace_bytes *to, unsigned number) {
     gc__net_put(to, &byte, 1);
 }
 GC__FN void gc__net_u16(gc__nettrace_bytes *to, unsigned number) {
-    uint16_t half = (uint16_t)number;
+    uint16_t half = GC__LITTLE(16, (uint16_t)number);
     gc__net_put(to, &half, sizeof half);
 }
 GC__FN void gc__net_u32(gc__nettrace_bytes *to, uint64_t number) {
-    uint32_t word = (uint32_t)number;
+    uint32_t word = GC__LITTLE(32, (uint32_t)number);
     gc__net_put(to, &word, sizeof word);
 }
-GC__FN void gc__net_u64(gc__nettrace_bytes *to, uint64_t number) { gc__net_put(to, &number, sizeof number); }
+GC__FN void gc__net_u64(gc__nettrace_bytes *to, uint64_t number) {
+    number = GC__LITTLE(64, number);
+    gc__net_put(to, &number, sizeof number);
+}
+
+/* Makes of a number in the processor's order of bytes one in the file's, the lowest first. */
+GC__FN void gc__net_turn(uint8_t *number, size_t bytes) {
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) return;
+    for (size_t i = 0; i < bytes / 2; i++) {
+        uint8_t byte = number[i];
+        number[i] = number[bytes - 1 - i];
+        number[bytes - 1 - i] = byte;
+    }
+}
 
 /* A number in pieces of seven bits. */
 GC__FN void gc__net_pieces(gc__nettrace_bytes *to, uint64_t number) {
@@ -4699,7 +4747,8 @@ GC__FN void gc__net_text(gc__nettrace_bytes *to, const char *text) {
 
 /* Begins an object: a block is one with an alignment. */
 GC__FN void gc__net_object(gc__output *output, const char *name, uint32_t version) {
-    uint32_t words[3] = {version, version, (uint32_t)strlen(name)};
+    version = GC__LITTLE(32, version);
+    uint32_t words[3] = {version, version, GC__LITTLE(32, (uint32_t)strlen(name))};
     gc__put(output, "\5\5\1", 3);
     gc__put(output, words, sizeof words);
     gc__put_text(output, name);
@@ -4707,7 +4756,7 @@ GC__FN void gc__net_object(gc__output *output, const char *name, uint32_t versio
 }
 
 GC__FN void gc__net_put_block(gc__output *output, const char *name, const gc__nettrace_bytes *contents) {
-    uint32_t size = (uint32_t)contents->used;
+    uint32_t size = GC__LITTLE(32, (uint32_t)contents->used);
     gc__net_object(output, name, 2);
     gc__put(output, &size, sizeof size);
     gc__put(output, "\0\0\0", (size_t)(0 - gc__output_position(output)) % 4); /* a file that failed stays where it was */
@@ -4732,6 +4781,8 @@ GC__FN void gc__net_block_end(gc__nettrace *self) {
     if (self->block.used <= 20) return;
     memcpy(self->block.bytes + 4, &self->block_first_ns, 8);
     memcpy(self->block.bytes + 12, &self->last_ns, 8);
+    gc__net_turn(self->block.bytes + 4, 8);
+    gc__net_turn(self->block.bytes + 12, 8);
     gc__net_put_block(self->output, "EventBlock", &self->block);
     gc__net_block_begin(self);
 }
@@ -4831,7 +4882,7 @@ GC__FN void gc__net_put_date(gc__nettrace_bytes *to, uint64_t utc_ns) {
 
 GC__FN void gc__net_put_head(gc__nettrace *self) {
     const gc__profile *profile = self->profile;
-    uint32_t length = 20;
+    uint32_t length = GC__LITTLE(32, 20u);
     gc__put_text(self->output, "Nettrace");
     gc__put(self->output, &length, sizeof length);
     gc__put_text(self->output, "!FastSerialization.1");
@@ -4915,8 +4966,9 @@ GC__FN void gc__net_name_types(gc__nettrace *self, uint64_t time_ns) {
 
 /* Writes the stacks that were added. */
 GC__FN void gc__net_stacks_end(gc__nettrace *self) {
-    uint32_t head[2] = {self->stacks_written + 1, self->stack_count - self->stacks_written};
-    if (head[1]) {
+    uint32_t count = self->stack_count - self->stacks_written;
+    uint32_t head[2] = {GC__LITTLE(32, self->stacks_written + 1), GC__LITTLE(32, count)};
+    if (count) {
         memcpy(self->stacks_block.bytes, head, sizeof head);
         gc__net_put_block(self->output, "StackBlock", &self->stacks_block);
     }
@@ -4946,15 +4998,13 @@ GC__FN uint32_t gc__net_stack_number(const gc__nettrace *self, uint32_t stack) {
 
 GC__FN uint32_t gc__net_reason(gc_reason reason) {
     switch (reason) {
-    case GC_REASON_INDUCED:
-        return 1;
-    case GC_REASON_LIMIT:
-        return 5;
-    case GC_REASON_STRESS:
-        return 7;
-    default:
-        return 0;
+    case GC_REASON_NURSERY:
+    case GC_REASON_GROWTH: return 0;
+    case GC_REASON_INDUCED: return 1;
+    case GC_REASON_LIMIT: return 5;
+    case GC_REASON_STRESS: return 7;
     }
+    return 0;
 }
 
 /* An event without contents of its own. */

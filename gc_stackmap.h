@@ -260,7 +260,7 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
 #define GC_CODE_EXPORT_REF(NAME, FUNCTION) GC__CODE_EXPORT(NAME, FUNCTION, "gc_code_call_native_ref")
 /* The stub is found through the GOT, since a PLT would overwrite r11. */
 #define GC__CODE_EXPORT(NAME, FUNCTION, STUB)                                                                \
-    GC__EXTERN __attribute__((visibility("hidden"))) void (*const gc__code_target_##NAME)(void);             \
+    GC__EXTERN GC__INTERNAL void (*const gc__code_target_##NAME)(void);                                        \
     __attribute__((used)) void (*const gc__code_target_##NAME)(void) = (void (*)(void))(FUNCTION);           \
     GC__EXTERN __attribute__((naked, noinline, no_instrument_function)) void NAME(void);                     \
     void NAME(void) {                                                                                        \
@@ -382,9 +382,9 @@ GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, cons
 /* For gc_code_format.dump: adds a line to the header, "    name = value"; begins a row of the table, in the order of offsets,
    with its bytes in hexadecimal; adds text to the row. [any thread; never collects; cannot fail] */
 GC_API void gc_dump_fact(gc_dump *dump, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((GC__PRINTF(3, 4)));
 GC_API void gc_dump_row(gc_dump *dump, uint32_t offset, const char *encoded);
-GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 
 #ifdef GC_IMPLEMENTATION
 #ifndef GC__FN
@@ -422,7 +422,7 @@ GC__INLINED uint64_t gc__bits_load_bytes(const gc__bits *bits, uint64_t byte) {
     uint64_t word;
     if (GC__UNLIKELY(byte + 8 > bits->bytes)) return gc__bits_load_end(bits, byte);
     memcpy(&word, bits->start + byte, 8);
-    return word;
+    return GC__LITTLE(64, word);
 }
 
 /* At least 57 bits from `at` on. */
@@ -1433,7 +1433,7 @@ typedef struct gc__map_check {
 
 static __thread char gc__map_fault[256];
 
-GC__FN const char *gc__malformed(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__FN const char *gc__malformed(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__FN const char *gc__malformed(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -3129,7 +3129,7 @@ GC__AT_UNLOAD GC__FN void gc__code_unload(void) {
    assembly, for -masm=intel; CFI directives number registers as DWARF does: 3 is rbx, 6 is rbp, 7 is rsp. */
 
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(_WIN32)
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM /* the compiler describes functions to unwinders */
 #define GC__CFI(directive) ".cfi_" directive "\n\t"
 #else
@@ -3308,6 +3308,7 @@ static const char gc__code_entered[1] = {0};
    GC_CODE_SIGNAL. */
 
 
+#ifndef _WIN32
 /* A thread to which interrupts are sent. */
 typedef struct gc__os_target {
     pid_t id;      /* 0: the thread is to receive none */
@@ -3502,6 +3503,26 @@ GC__AT_UNLOAD GC__FN void gc__os_interrupts_end(void) {
     if (!(action.sa_flags & SA_SIGINFO) || action.sa_sigaction != gc__os_interrupt_signal) return;
     sigaction(GC_CODE_SIGNAL, &gc__os_interrupt_former, NULL);
 }
+#endif
+/* The platform contract for interrupts of compiled code, on Windows: there are none. */
+
+
+#ifdef _WIN32
+typedef struct gc__os_target {
+    uint32_t id;
+} gc__os_target;
+
+GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char **refusal) {
+    (void)f;
+    *refusal = "interrupting compiled code is for Linux only, so far: let it poll";
+    return NULL;
+}
+GC__FN void gc__os_interrupt(gc__os_target *target) { (void)target; }
+GC__FN void gc__os_interrupt_later(uint64_t ns) { (void)ns; }
+GC__FN uintptr_t gc__os_context_pc(const void *context) { return (uintptr_t)context & 0; }
+GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) { (void)context, (void)registers; }
+GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) { (void)context, (void)registers; }
+#endif
 
 typedef struct gc__interruptee {
     uintptr_t *slot; /* where the replaced address is; NULL: none is */
@@ -5051,8 +5072,8 @@ typedef struct gc__llvm_reader {
 
 GC__FN uint64_t gc__llvm_read(const gc__llvm_reader *reader, size_t at, size_t bytes) {
     uint64_t word = 0;
-    memcpy(&word, reader->section + at, bytes); /* x86-64 is little endian, as the section is */
-    return word;
+    memcpy(&word, reader->section + at, bytes);
+    return GC__LITTLE(64, word); /* as x86-64 writes the section */
 }
 
 GC__FN uint32_t gc__llvm_u32(const gc__llvm_reader *reader, size_t at) {
@@ -5657,7 +5678,7 @@ GC__CODE_NATIVE_STUBS(, )
 
 GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
     if (!GC__HAS_CODE_CALLS)
-        gc__fatal(&thread->heap->options, "gc_code_call: compiled code can be called on x86-64 only, so far");
+        gc__fatal(&thread->heap->options, "gc_code_call: compiled code can be called on x86-64 Linux only, so far");
     GC_ASSERT(count <= GC__CODE_ARGUMENTS,
               "gc_code_call: %zu arguments, of which only six fit in registers: pass a pointer to the others", count);
     GC_ASSERT(gc__is_cooperative(thread), "gc_code_call: compiled code runs in cooperative mode");

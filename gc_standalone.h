@@ -431,7 +431,7 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
             "{jmp *%%r11|jmp r11}" \
             :: GC__ASM_OPERAND(first) : "memory"); \
     }
-#else
+#elif defined(__aarch64__)
 #define GC__STUB_CALL(name) \
     GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
     GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", %function\n" #name ":\n\t" \
@@ -455,6 +455,8 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
         "ldp x0, x1, [sp, #16]\n\t" \
         "ldp x29, x30, [sp], #224\n\tbr x16\n\t" \
         ".popsection");
+#else
+#error "gc.h: GC_STANDALONE calls the collector in a library by stubs for x86-64 and AArch64: here, compile it into the program"
 #endif
 /* clang-format on */
 #endif
@@ -524,7 +526,7 @@ static const gc_functions gc__functions_here
 #ifndef GC_LIBRARY_SETTINGS
 #define GC_LIBRARY_SETTINGS NULL /* "GC_STRESS=stack GC_VERIFY=1", say: for what the program's settings leave open */
 #endif
-#define GC__LIBRARY_EXPORT GC__EXTERN __attribute__((visibility("default")))
+#define GC__LIBRARY_EXPORT GC__EXTERN GC__EXPORT
 
 GC__LIBRARY_EXPORT gc_version_info_function GC_VersionInfo;
 GC__LIBRARY_EXPORT gc_initialize_function GC_Initialize;
@@ -714,6 +716,9 @@ GC__FN void gc__library_install(const gc_library *library) {
 /* The platform contract for libraries that are loaded by the names of their files, on Linux: finds and opens a file. */
 
 
+#ifdef _WIN32
+#error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
+#endif
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -738,7 +743,7 @@ typedef struct gc__os_library {
 
 /* Records what is wrong. Returns false. */
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
+    __attribute__((GC__PRINTF(3, 4), cold));
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -1016,7 +1021,7 @@ typedef struct gc__elf_name {
 GC__FN const char *gc__elf_machine_text(uint16_t machine) {
     static const gc__elf_name names[] = {{EM_386, "i386"},        {EM_ARM, "ARM"},       {EM_X86_64, "x86-64"},
                                          {EM_AARCH64, "AArch64"}, {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"},
-                                         {243, "RISC-V"},         {EM_MIPS, "MIPS"},     {258, "LoongArch"}};
+                                         {GC__IMAGE_RISCV, "RISC-V"},         {EM_MIPS, "MIPS"},     {258, "LoongArch"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].number == machine) return names[i].text;
     return "an unknown machine";
@@ -1061,16 +1066,17 @@ GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *star
     bool is_big = start[EI_DATA] == ELFDATA2MSB;
     uint16_t type = (uint16_t)(start[is_big ? 17 : 16] | start[is_big ? 16 : 17] << 8);
     uint16_t machine = (uint16_t)(start[is_big ? 19 : 18] | start[is_big ? 18 : 19] << 8);
-    if (machine != GC__IMAGE_MACHINE || start[EI_CLASS] != ELFCLASS64 || start[EI_DATA] != ELFDATA2LSB)
+    if (machine != GC__IMAGE_MACHINE || start[EI_CLASS] != ELFCLASS64 || start[EI_DATA] != GC__IMAGE_ORDER)
         return gc__os_trouble(
             library, "Build the library by the compiler that the program was built by",
             "it is for %s (machine %u) with words of %s bits, the %s byte first, and this program for %s "
-            "with words of 64 bits, the lowest byte first",
+            "with words of 64 bits, the %s byte first",
             gc__elf_machine_text(machine), machine,
             start[EI_CLASS] == ELFCLASS64   ? "64"
             : start[EI_CLASS] == ELFCLASS32 ? "32"
                                             : "unknown",
-            is_big ? "highest" : "lowest", gc__elf_machine_text(GC__IMAGE_MACHINE));
+            is_big ? "highest" : "lowest", gc__elf_machine_text(GC__IMAGE_MACHINE),
+            GC__IMAGE_ORDER == ELFDATA2LSB ? "lowest" : "highest");
     if (type == ET_DYN) return true;
     return gc__os_trouble(library, "Link it by `gcc -shared`", "it is %s (type %u), no shared library",
                           gc__elf_type_text(type), type);

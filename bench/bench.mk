@@ -78,7 +78,7 @@ build/bench/profile_scheme: bench/profile_scheme.c bench/slices.h $(filter-out b
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $(filter-out %.h,$^) -lm -o $@
 
-.PHONY: bench bench-sizes bench-space bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-referents bench-pauses bench-stackmap bench-profile
+.PHONY: bench bench-sizes bench-space bench-pairs bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-referents bench-pauses bench-stackmap bench-profile
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -133,6 +133,9 @@ bench-sizes: build/bench/sizes ## measure time and memory of objects of each siz
 
 bench-space: build/bench/space build/bench/workloads ## measure the least memory that each workload can do with, and what that costs
 	bench/space.pl
+
+bench-pairs: build/bench/workloads ## look for cliffs: the CPU time of every pair of options on three workloads
+	bench/pairs.pl
 
 bench-curve: $(bench_programs) ## measure CPU time over memory; a chart in build/bench/curve.svg
 	bench/space.pl --curve | tee build/bench/curve.tsv

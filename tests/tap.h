@@ -75,6 +75,9 @@ static inline int done(void) {
     return tap_failures != 0;
 }
 
+#ifdef _WIN32
+#include "platforms/windows/child.h"
+#else
 /* Runs `body` in a child process, and returns its exit status, or 256 + the signal that ended it. What the child wrote to
    stdout and stderr is in `output`, ended by 0. */
 static inline int tap_child(void (*body)(void *), void *argument, char *output, size_t size) {
@@ -103,3 +106,4 @@ static inline int tap_child(void (*body)(void *), void *argument, char *output, 
     waitpid(child, &status, 0);
     return WIFSIGNALED(status) ? 256 + WTERMSIG(status) : WEXITSTATUS(status);
 }
+#endif

@@ -32,6 +32,9 @@ typedef struct mm_options {
     size_t pause_goal_us;  /* 0: the manager's default; ignored by managers without */
     size_t concurrent;     /* whether a thread marks beside the program; ignored where none can */
     size_t print_pauses;   /* whether the manager prints a report of pauses to stderr; ignored by managers without */
+    /* gc_options of these names; ignored by other managers. */
+    size_t non_moving, non_generational, conservative_stack, keep_memory, heap_bytes_soft, growth_bytes_min, overhead_percent_max;
+    size_t trace_functions;
 } mm_options;
 
 /* What a collector did. */

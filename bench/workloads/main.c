@@ -57,7 +57,9 @@ static unsigned args_max(const workload *w) {
 
 static void print_usage(FILE *file) {
     fputs("usage: workloads NAME ARGS [--nursery=BYTES] [--max-heap=BYTES] [--growth=PERCENT] [--collector-threads=N]\n"
-          "                      [--pause-goal=US] [--concurrent=0|1] [--print-pauses=0|1] [--json]\n", file);
+          "                      [--pause-goal=US] [--concurrent=0|1] [--print-pauses=0|1] [--json]\n"
+          "                      [--non-moving=1] [--non-generational=1] [--conservative-stack=1] [--keep-memory=1]\n"
+          "                      [--soft-limit=BYTES] [--growth-min=BYTES] [--overhead=PERCENT] [--trace-functions=0|1|2]\n", file);
     for (size_t i = 0; i < WORKLOADS; i++) {
         fprintf(file, "  %s", workloads[i]->name);
         for (unsigned j = 0; j < args_max(workloads[i]); j++)
@@ -101,10 +103,21 @@ static void parse_option(command *c, const char *text) {
         const char *name;
         uint64_t *number, min, max;
     } numbers[] = {
-        {"--nursery", &o->nursery_bytes, 1, SIZE_MAX},       {"--max-heap", &o->heap_bytes_max, 1, SIZE_MAX},
-        {"--growth", &o->growth_percent, 1, 1000000},        {"--collector-threads", &o->collector_threads, 1, 32},
-        {"--pause-goal", &o->pause_goal_us, 1, 1000000000}, {"--concurrent", &o->concurrent, 0, 1},
+        {"--nursery", &o->nursery_bytes, 1, SIZE_MAX},
+        {"--max-heap", &o->heap_bytes_max, 1, SIZE_MAX},
+        {"--growth", &o->growth_percent, 1, 1000000},
+        {"--collector-threads", &o->collector_threads, 1, 32},
+        {"--pause-goal", &o->pause_goal_us, 1, 1000000000},
+        {"--concurrent", &o->concurrent, 0, 1},
         {"--print-pauses", &o->print_pauses, 0, 1},
+        {"--non-moving", &o->non_moving, 0, 1},
+        {"--non-generational", &o->non_generational, 0, 1},
+        {"--conservative-stack", &o->conservative_stack, 0, 1},
+        {"--keep-memory", &o->keep_memory, 0, 1},
+        {"--soft-limit", &o->heap_bytes_soft, 1, SIZE_MAX},
+        {"--growth-min", &o->growth_bytes_min, 1, SIZE_MAX},
+        {"--overhead", &o->overhead_percent_max, 1, 100},
+        {"--trace-functions", &o->trace_functions, 0, 2},
     };
     const char *value = strchr(text, '=');
     size_t length = value ? (size_t)(value - text) : strlen(text);

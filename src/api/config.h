@@ -135,7 +135,7 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
 GC_API void gc__misuse(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
+    __attribute__((GC__PRINTF(3, 4), __noreturn__, __cold__));
 
 /* The name of one symbol lists all that inline code depends on. Every unit refers to that symbol and the implementation
    defines it, so units of different configurations do not link, and the linker's message shows both. */

@@ -41,11 +41,11 @@
 /* The assembly's symbols cannot be static. They are weak, so several units that are linked together may have them: all
    are alike. */
 #if GC_EXPORTED
-#define GC__VISIBLE __attribute__((visibility("default")))
+#define GC__VISIBLE GC__EXPORT
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
 #else
-#define GC__VISIBLE __attribute__((visibility("hidden")))
-#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
+#define GC__VISIBLE GC__INTERNAL
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t" GC__ASM_HIDDEN(name)
 #endif
 
 /* GC__SHARED: linkage of what inline functions use.

@@ -61,6 +61,6 @@ GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, cons
 /* For gc_code_format.dump: adds a line to the header, "    name = value"; begins a row of the table, in the order of offsets,
    with its bytes in hexadecimal; adds text to the row. [any thread; never collects; cannot fail] */
 GC_API void gc_dump_fact(gc_dump *dump, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((GC__PRINTF(3, 4)));
 GC_API void gc_dump_row(gc_dump *dump, uint32_t offset, const char *encoded);
-GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));

@@ -33,8 +33,6 @@ typedef enum gc_mode {
     GC_MODE_PREEMPTIVE   /* it may not: collections go on without it */
 } gc_mode;
 
-#define GC__SAVED_REGISTERS 12
-
 /* What reports say of a frame: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
     const char *names; /* "list, cell" */

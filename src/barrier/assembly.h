@@ -147,8 +147,7 @@
         : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark  \
         : "cc", "memory")
 
-#if GC_HAS_ASSEMBLY
-#define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \
+#define GC__BARRIER_IN_ASSEMBLY(name, NAME, watch, filter, mark)                                                       \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
                                                 const void *ref) {                                                     \
         (void)tables, (void)object;                                                                                    \
@@ -160,8 +159,7 @@
         GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,  \
                              mark);                                                                                    \
     }
-#else
-#define GC__BARRIER_BASE(name, NAME, watch, filter, mark)                                                              \
+#define GC__BARRIER_IN_C(name, NAME, watch, filter, mark)                                                              \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
                                                 const void *ref) {                                                     \
         gc__barrier_after_c(GC_BARRIER_##NAME, tables, (uintptr_t)object, (uintptr_t)slot, (uintptr_t)ref);            \
@@ -171,5 +169,22 @@
         __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
         if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
+
+/* Where the assembly cannot call log_store, as functions there do not preserve all vector registers, RANK is in C. */
+#if GC_HAS_ASSEMBLY
+#define GC__BARRIER_OF_ANY GC__BARRIER_IN_ASSEMBLY
+#else
+#define GC__BARRIER_OF_ANY GC__BARRIER_IN_C
 #endif
+#if GC_HAS_ASSEMBLY && GC__ASM_CAN_LOG
+#define GC__BARRIER_OF_RANK GC__BARRIER_IN_ASSEMBLY
+#else
+#define GC__BARRIER_OF_RANK GC__BARRIER_IN_C
+#endif
+#define GC__BARRIER_OF_LOW GC__BARRIER_OF_ANY
+#define GC__BARRIER_OF_RANGE GC__BARRIER_OF_ANY
+#define GC__BARRIER_OF_REGION GC__BARRIER_OF_ANY
+#define GC__BARRIER_OF_SUM GC__BARRIER_OF_ANY
+#define GC__BARRIER_OF_OLD GC__BARRIER_OF_ANY
+#define GC__BARRIER_BASE(name, NAME, watch, filter, mark) GC__BARRIER_OF_##filter(name, NAME, watch, filter, mark)
 GC_BARRIERS(GC__BARRIER_BASE)

@@ -4,8 +4,9 @@
    8 higher on return. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi,
    r8, r9 and the flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers
    says which of these it changes. It calls nothing, preserves all vector registers, needs no frame and no alignment of
-   the stack, and uses up to 24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is
-   written.
+   the stack, and uses up to 24 bytes of the red zone, or of the stack where there is no red zone. A fault in a store to a bad
+   slot comes before anything else is written. The convention is the same on Windows, where its functions have the attribute
+   GC_EMITTED in C.
 
    The code is position-independent: the buffer may be a writable alias of executable memory. The host makes memory
    executable. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
@@ -385,7 +386,8 @@ static inline void gc__emit_assign(gc__emitter *e, gc__barrier_parts parts, unsi
     GC__EMIT(e, GC__RDI | GC__RSI, "\x4C\x89\xD7\x4C\x89\xDE\xC3"); /* mov rdi, r10; mov rsi, r11; ret */
 }
 
-/* Emits a loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = the end, [rsp-16] = 8 or -8. */
+/* Emits a loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = the end, [rsp-16] = 8 or -8; or at
+   [rsp+16] and [rsp+8], once 24 bytes are reserved. */
 static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
     GC__EMIT(e, GC__R10 | GC__R11 | GC__RCX | GC__RDX | GC__RAX | GC__RDI | GC__RSI,
              "\x48\x85\xD2\x75\x01\xC3"                 /* test rdx, rdx; jne; ret */
@@ -394,24 +396,37 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
              "\x48\x89\xF8\x48\x29\xF0"                 /* mov rax, rdi; sub rax, rsi */
              "\x48\x39\xD0\xBA\x08\x00\x00\x00\x73\x0C" /* cmp rax, rdx; mov edx, 8; jae */
              "\x4C\x8D\x51\xF8\x48\x8D\x4F\xF8"         /* lea r10, [rcx-8]; lea rcx, [rdi-8] */
-             "\x48\xF7\xDA\x90"                         /* neg rdx; nop */
-             "\x48\x89\x4C\x24\xF8\x48\x89\x54\x24\xF0" /* mov [rsp-8], rcx; mov [rsp-16], rdx */);
+             "\x48\xF7\xDA\x90" /* neg rdx; nop */);
+    if (!GC__HAS_RED_ZONE) GC__EMIT(e, 0, "\x48\x83\xEC\x18"); /* sub rsp, 24 */
+    GC__EMIT(e, 0, "\x48\x89\x4C\x24");                        /* mov [rsp-8], rcx */
+    gc__emit_byte(e, GC__HAS_RED_ZONE ? -8 : 16);
+    GC__EMIT(e, 0, "\x48\x89\x54\x24"); /* mov [rsp-16], rdx */
+    gc__emit_byte(e, GC__HAS_RED_ZONE ? -16 : 8);
     uint32_t loop = e->at;
     GC__EMIT(e, 0, "\x4C\x89\xD7\x4B\x8B\x34\x1A"); /* mov rdi, r10; mov rsi, [r10+r11] */
     gc__emit_body(e, parts, form);
     gc__emit_land(e);
-    GC__EMIT(e, 0, "\x4C\x03\x54\x24\xF0\x4C\x3B\x54\x24\xF8\x0F\x85"); /* add r10, [rsp-16]; cmp r10, [rsp-8]; jne */
+    GC__EMIT(e, 0, "\x4C\x03\x54\x24"); /* add r10, [rsp-16] */
+    gc__emit_byte(e, GC__HAS_RED_ZONE ? -16 : 8);
+    GC__EMIT(e, 0, "\x4C\x3B\x54\x24"); /* cmp r10, [rsp-8]; jne */
+    gc__emit_byte(e, GC__HAS_RED_ZONE ? -8 : 16);
+    GC__EMIT(e, 0, "\x0F\x85");
     gc__emit_32(e, loop - (e->at + 4));
+    if (!GC__HAS_RED_ZONE) GC__EMIT(e, 0, "\x48\x83\xC4\x18"); /* add rsp, 24 */
     GC__EMIT(e, 0, "\xC3");
 }
 
+void gc__emit_declined(void)
+    __attribute__((error("gc.h: gc_barrier_emit has no machine code for this processor: call gc_barrier_functions_of")));
+
 /* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8 bytes.
    Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes is then the
-   length that it must have; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never
-   collects; 0] */
+   length that it must have; GC_EMIT_BYTES_MAX is always enough). Processors without it have GC_HAS_EMIT 0. [any
+   thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
+    if (!GC_HAS_EMIT) gc__emit_declined();
     memset(&e, 0, sizeof e);
     memset(code, 0, sizeof *code);
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;

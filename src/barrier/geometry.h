@@ -40,10 +40,19 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
-#ifdef __aarch64__
-#define GC_ADDRESS_BITS 48 /* the length of user addresses, unless the program asks for higher ones */
+#ifdef __x86_64__
+#define GC_ADDRESS_BITS 47 /* the length of user addresses, unless the program asks for higher ones */
 #else
-#define GC_ADDRESS_BITS 47
+#define GC_ADDRESS_BITS 48
+#endif
+/* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
+   are words for a whole frame that has saved them. */
+#if defined(_WIN32)
+#define GC__SAVED_REGISTERS 32
+#elif defined(__x86_64__) || defined(__aarch64__)
+#define GC__SAVED_REGISTERS 12
+#else
+#define GC__SAVED_REGISTERS 128
 #endif
 #define GC_WATCH_SHIFT 12 /* log2 of the bytes that one write-watch byte covers */
 
@@ -67,10 +76,42 @@
 #error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
 #endif
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(GC_PORTABLE_BARRIERS)
+#if defined(__x86_64__) && !defined(GC_PORTABLE_BARRIERS)
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC_HAS_EMIT 1
+#else
+#define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
+#endif
+
+/* GC__INTERNAL, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
+   assembly. In Windows' files a symbol is visible only where it is exported.
+
+   GC_EMITTED: the attribute of the type of emitted barriers (gc_barrier_emit), for calls from C. */
+#ifdef _WIN32
+#define GC__ASM_CAN_LOG 0
+#define GC__HAS_RED_ZONE 0 /* faults that are handled overwrite what is below the stack pointer */
+#define GC_EMITTED __attribute__((sysv_abi))
+#define GC__INTERNAL
+#define GC__EXPORT __declspec(dllexport)
+#define GC__ASM_HIDDEN(name) ""
+#else
+#define GC__ASM_CAN_LOG 1
+#define GC__HAS_RED_ZONE 1
+#define GC_EMITTED
+#define GC__INTERNAL __attribute__((visibility("hidden")))
+#define GC__EXPORT __attribute__((visibility("default")))
+#define GC__ASM_HIDDEN(name) ".hidden " name "\n\t"
+#endif
+/* The attribute of functions like printf. On Windows there is more than one printf, and the C library says which one is in
+   force. */
+#ifdef __MINGW32__
+#define GC__PRINTF(format_at, arguments_at) format(__MINGW_PRINTF_FORMAT, format_at, arguments_at)
+#else
+#define GC__PRINTF(format_at, arguments_at) format(printf, format_at, arguments_at)
 #endif
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)

@@ -26,7 +26,8 @@ typedef struct gc_barrier_tables {
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
     /* RANK calls this, instead of its other steps, for a slot whose age has GC_AGE_LOGGED, and never for other ages.
-       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. */
+       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. The
+       collector's functions are gc__store_logged and gc__store_logged_call. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
 } gc_barrier_tables;

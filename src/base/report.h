@@ -17,8 +17,8 @@ static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
 GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((format(printf, 2, 3), __noreturn__, __cold__));
-GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+    __attribute__((GC__PRINTF(2, 3), __noreturn__, __cold__));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
 GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
@@ -31,7 +31,7 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
 }
 
 /* Appends to the sentence of the last gc__fail. */
-GC__COLD void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;

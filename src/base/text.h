@@ -13,7 +13,7 @@ typedef struct gc__text {
     size_t length;
 } gc__text;
 
-GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -303,10 +303,10 @@ GC__DAC_FN const char *gc__dac_core_parse(gc__dac_core *core) {
     if (core->file.size < sizeof header || memcmp(core->file.bytes, ELFMAG, SELFMAG) != 0)
         return gc__dac_core_kind(&core->file);
     memcpy(&header, core->file.bytes, sizeof header);
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-        return "it is of a program that is not 64-bit and little-endian, and gc.h runs in no others";
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != GC__IMAGE_ORDER)
+        return "it is of a program that is not 64-bit, or has another order of bytes than this one";
     if (header.e_type != ET_CORE) return "it is an ELF file, but no core";
-    if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64)
+    if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64 && header.e_machine != GC__IMAGE_MACHINE)
         return "it is of a processor that gc.h does not know";
     if (header.e_phentsize != sizeof(Elf64_Phdr)) return "it is damaged";
     core->machine = header.e_machine;

@@ -7,14 +7,18 @@
 
 /* The order of the kernel: where the pc and the stack pointer are. The registers before `count` may hold references. */
 GC__DAC_FN bool gc__dac_registers(unsigned machine, const uint64_t *words, unsigned count, gc_dac_native *native) {
-    unsigned pc = machine == EM_X86_64 ? 16 : 32, sp = machine == EM_X86_64 ? 19 : 31;
-    unsigned general = machine == EM_X86_64 ? 15 : 31;
-    if ((machine != EM_X86_64 && machine != EM_AARCH64) || count <= pc || count <= sp) return false;
-    native->pc = words[pc];
-    native->sp = words[sp];
-    native->register_count = general;
-    memcpy(native->registers, words, general * sizeof *words);
-    return true;
+    static const struct {
+        unsigned machine, pc, sp, general;
+    } orders[] = {{EM_X86_64, 16, 19, 15}, {EM_AARCH64, 32, 31, 31}, {GC__IMAGE_RISCV, 0, 2, 32}, {EM_S390, 1, 17, 18}};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        if (machine != orders[i].machine || count <= orders[i].pc || count <= orders[i].sp) continue;
+        native->pc = words[orders[i].pc];
+        native->sp = words[orders[i].sp];
+        native->register_count = orders[i].general;
+        memcpy(native->registers, words, orders[i].general * sizeof *words);
+        return true;
+    }
+    return false;
 }
 
 typedef struct gc__dac_mapped {

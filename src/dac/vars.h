@@ -156,8 +156,8 @@ GC__DAC_FN bool gc__dac_module_read(gc_dac *dac, uint64_t start, const char *pat
     module->path = path;
     if (gc__dac_copy_memory(dac, start, header, sizeof *header) < sizeof *header) return false;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB) {
-        gc__dac_fail(dac, "%s is no 64-bit little-endian program, and gc.h runs in no others", path);
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != GC__IMAGE_ORDER) {
+        gc__dac_fail(dac, "%s is no 64-bit program with the order of bytes of this one", path);
         return false;
     }
     return header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum <= GC__DAC_HEADERS_MAX;

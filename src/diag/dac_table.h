@@ -78,12 +78,10 @@ GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 /* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
    record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
-    __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"
-                     ".balign 4\n\t"
-                     ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
-                     ".asciz \"gc.h\"\n\t"
-                     ".balign 4\n\t"
-                     ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t"
-                                                            ".popsection" ::GC__ASM_OPERAND(gc__dac_vars));
+    __asm__ volatile(GC__NOTE_SECTION(".balign 4\n\t"
+                                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
+                                      ".asciz \"gc.h\"\n\t"
+                                      ".balign 4\n\t"
+                                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t")::GC__ASM_OPERAND(gc__dac_vars));
 }
 #endif

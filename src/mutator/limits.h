@@ -1,6 +1,7 @@
-/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries a collection;
-   compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
-   out_of_memory hook all of that once more. */
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries to end its nursery,
+   if pauses have a goal; to begin a cycle, or to wait for the one that runs; a collection of all; compactions, for as
+   long as these make room; sliding; to reuse all holes; the reserve; and after the host's out_of_memory hook all of that
+   once more. */
 #pragma once
 
 #include "allocate_try.h"

@@ -7,7 +7,7 @@
 #include "../api/code.h"
 #include "platform.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(_WIN32)
 #ifdef __GCC_HAVE_DWARF2_CFI_ASM /* the compiler describes functions to unwinders */
 #define GC__CFI(directive) ".cfi_" directive "\n\t"
 #else

@@ -24,6 +24,13 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
+#ifdef _WIN32
+/* The barrier that calls a function is in C. */
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+#else
 /* For functions that run in the middle of inline assembly, which expects its vector registers to be preserved. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 #define GC__THREAD_POINTER() \
@@ -104,6 +111,32 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     }
 /* clang-format on */
 
+#endif
+#ifdef _WIN32
+/* Compilers keep references in vector registers across calls, too, where functions preserve those. */
+#define GC__SAVE_VECTOR(number, offset) \
+    "{movups %%xmm" #number ", " #offset "(%%rcx)|movups [rcx+" #offset "], xmm" #number "}\n\t"
+/* The linker keeps one of the functions of that name; what is weak here could not be called from another file. */
+GC__EXTERN __attribute__((naked, noinline, no_instrument_function, section(".text$gc__save_registers"), GC__NAKED_MORE)) void
+gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+    __asm__(".linkonce discard\n\t"
+            "{movq %%rbx, 0(%%rcx)|mov [rcx], rbx}\n\t"
+            "{movq %%rbp, 8(%%rcx)|mov [rcx+8], rbp}\n\t"
+            "{movq %%r12, 16(%%rcx)|mov [rcx+16], r12}\n\t"
+            "{movq %%r13, 24(%%rcx)|mov [rcx+24], r13}\n\t"
+            "{movq %%r14, 32(%%rcx)|mov [rcx+32], r14}\n\t"
+            "{movq %%r15, 40(%%rcx)|mov [rcx+40], r15}\n\t"
+            "{movq %%rdi, 48(%%rcx)|mov [rcx+48], rdi}\n\t"
+            "{movq %%rsi, 56(%%rcx)|mov [rcx+56], rsi}\n\t"
+            GC__SAVE_VECTOR(6, 64) GC__SAVE_VECTOR(7, 80) GC__SAVE_VECTOR(8, 96) GC__SAVE_VECTOR(9, 112)
+            GC__SAVE_VECTOR(10, 128) GC__SAVE_VECTOR(11, 144) GC__SAVE_VECTOR(12, 160) GC__SAVE_VECTOR(13, 176)
+            GC__SAVE_VECTOR(14, 192) GC__SAVE_VECTOR(15, 208)
+            "{leaq 8(%%rsp), %%rax|lea rax, [rsp+8]}\n\t"
+            "{movq %%rax, 248(%%rcx)|mov [rcx+248], rax}\n\t"
+            "ret" ::
+                : "memory");
+}
+#else
 /* The code is in both dialects of assembly, for -masm=intel. The function is weak, for GC__ASSEMBLY_LINKAGE; also, no
    caller of a weak function relies on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
@@ -118,4 +151,5 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
             "ret" ::
                 : "memory");
 }
+#endif
 #endif

@@ -4,6 +4,9 @@
 #include "../api/dac.h"
 #include "image.h"
 
+#ifdef _WIN32
+#error "gc_dac.h: reading other processes is for Linux only, so far"
+#endif
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

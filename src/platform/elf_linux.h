@@ -13,7 +13,7 @@ typedef struct gc__elf_name {
 GC__FN const char *gc__elf_machine_text(uint16_t machine) {
     static const gc__elf_name names[] = {{EM_386, "i386"},        {EM_ARM, "ARM"},       {EM_X86_64, "x86-64"},
                                          {EM_AARCH64, "AArch64"}, {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"},
-                                         {243, "RISC-V"},         {EM_MIPS, "MIPS"},     {258, "LoongArch"}};
+                                         {GC__IMAGE_RISCV, "RISC-V"},         {EM_MIPS, "MIPS"},     {258, "LoongArch"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].number == machine) return names[i].text;
     return "an unknown machine";
@@ -58,16 +58,17 @@ GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *star
     bool is_big = start[EI_DATA] == ELFDATA2MSB;
     uint16_t type = (uint16_t)(start[is_big ? 17 : 16] | start[is_big ? 16 : 17] << 8);
     uint16_t machine = (uint16_t)(start[is_big ? 19 : 18] | start[is_big ? 18 : 19] << 8);
-    if (machine != GC__IMAGE_MACHINE || start[EI_CLASS] != ELFCLASS64 || start[EI_DATA] != ELFDATA2LSB)
+    if (machine != GC__IMAGE_MACHINE || start[EI_CLASS] != ELFCLASS64 || start[EI_DATA] != GC__IMAGE_ORDER)
         return gc__os_trouble(
             library, "Build the library by the compiler that the program was built by",
             "it is for %s (machine %u) with words of %s bits, the %s byte first, and this program for %s "
-            "with words of 64 bits, the lowest byte first",
+            "with words of 64 bits, the %s byte first",
             gc__elf_machine_text(machine), machine,
             start[EI_CLASS] == ELFCLASS64   ? "64"
             : start[EI_CLASS] == ELFCLASS32 ? "32"
                                             : "unknown",
-            is_big ? "highest" : "lowest", gc__elf_machine_text(GC__IMAGE_MACHINE));
+            is_big ? "highest" : "lowest", gc__elf_machine_text(GC__IMAGE_MACHINE),
+            GC__IMAGE_ORDER == ELFDATA2LSB ? "lowest" : "highest");
     if (type == ET_DYN) return true;
     return gc__os_trouble(library, "Link it by `gcc -shared`", "it is %s (type %u), no shared library",
                           gc__elf_type_text(type), type);

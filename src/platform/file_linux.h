@@ -3,6 +3,9 @@
 
 #include "platform.h"
 
+#ifdef _WIN32
+#error "gc_profile.h: profiles are for Linux only, so far: on Windows, leave GC_IMPLEMENTATION to gc.h or gc_stackmap.h"
+#endif
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
+#ifndef _WIN32
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +23,21 @@
 
 #define GC__IMAGE_PATH 4096
 
+#define GC__IMAGE_RISCV 243 /* not every C library names it */
 #if defined(__x86_64__)
 #define GC__IMAGE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
 #define GC__IMAGE_MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define GC__IMAGE_MACHINE GC__IMAGE_RISCV
+#elif defined(__s390x__)
+#define GC__IMAGE_MACHINE EM_S390
+#elif defined(__powerpc64__)
+#define GC__IMAGE_MACHINE EM_PPC64
 #else
 #define GC__IMAGE_MACHINE EM_NONE
 #endif
+#define GC__IMAGE_ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
 /* A file in memory, read only. */
 typedef struct gc__image {
@@ -124,7 +133,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     if (!gc__image_has(image, 0, sizeof header)) return false;
     memcpy(&header, image->bytes, sizeof header);
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        header.e_ident[EI_DATA] != GC__IMAGE_ORDER || header.e_shentsize != sizeof *section || !header.e_shoff)
         return false;
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
@@ -198,4 +207,5 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     const char *name = gc__image_text(symbols->image, &symbols->texts, symbol->st_name);
     return name && *name ? name : NULL;
 }
+#endif
 #endif

@@ -5,6 +5,7 @@
 #include "../api/code.h"
 #include "platform.h"
 
+#ifndef _WIN32
 /* A thread to which interrupts are sent. */
 typedef struct gc__os_target {
     pid_t id;      /* 0: the thread is to receive none */
@@ -199,3 +200,4 @@ GC__AT_UNLOAD GC__FN void gc__os_interrupts_end(void) {
     if (!(action.sa_flags & SA_SIGINFO) || action.sa_sigaction != gc__os_interrupt_signal) return;
     sigaction(GC_CODE_SIGNAL, &gc__os_interrupt_former, NULL);
 }
+#endif

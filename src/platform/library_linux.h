@@ -3,6 +3,9 @@
 
 #include "platform.h"
 
+#ifdef _WIN32
+#error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
+#endif
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -27,7 +30,7 @@ typedef struct gc__os_library {
 
 /* Records what is wrong. Returns false. */
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
+    __attribute__((GC__PRINTF(3, 4), cold));
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

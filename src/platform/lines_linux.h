@@ -4,6 +4,7 @@
 
 #include "image.h"
 
+#ifndef _WIN32
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,3 +43,4 @@ GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     line[length] = 0;
     return true;
 }
+#endif

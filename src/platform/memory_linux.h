@@ -4,6 +4,7 @@
 #include "platform.h"
 #include "lines_linux.h"
 
+#ifndef _WIN32
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -219,3 +220,4 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
                "vm.overcommit_ratio";
     return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
 }
+#endif

@@ -9,6 +9,7 @@
 #include "os_linux.h"
 #include "symbols.h"
 
+#ifndef _WIN32
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
@@ -258,3 +259,4 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
     gc__os_data_search search = {f, context};
     dl_iterate_phdr(gc__os_data_in, &search);
 }
+#endif

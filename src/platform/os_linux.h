@@ -1,8 +1,10 @@
-/* The platform contract for Linux on x86-64 and AArch64. */
+/* The platform contract for Linux. */
 #pragma once
 
 #include "platform.h"
+#include "context_linux.h"
 
+#ifndef _WIN32
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +17,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
@@ -38,6 +39,8 @@
 #define GC__MADV_POPULATE_WRITE 23
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -104,6 +107,11 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
 }
 
 GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes) {
+    return posix_memalign(memory, alignment, bytes) == 0;
+}
+GC__INLINED void gc__os_free_aligned(void *memory) { free(memory); }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -367,28 +375,15 @@ GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
-#if defined(__x86_64__)
-enum { GC__OS_FAULT_PC = REG_RIP, GC__OS_FRAME_POINTER = REG_RBP };
-#else
-enum { GC__OS_FAULT_PC = 32, GC__OS_FRAME_POINTER = 29 }; /* the pc is after 31 registers and the stack pointer */
-#endif
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
 GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
-    const ucontext_t *at = (const ucontext_t *)context;
-#if defined(__x86_64__)
-    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.gregs;
-    size_t count = 17;
-    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
-#else
-    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.regs;
-    size_t count = 31;
-    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.sp;
-#endif
-    if (gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer)) return;
+    const uintptr_t *words = gc__os_context((const ucontext_t *)context);
+    uintptr_t stack_pointer = GC__OS_FAULT_WORDS ? words[GC__OS_FAULT_SP] : (uintptr_t)__builtin_frame_address(0);
+    if (gc__os_fault((uintptr_t)info->si_addr, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
     if (gc__os_fault_former.sa_flags & SA_SIGINFO)
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
@@ -437,6 +432,7 @@ GC__FN bool gc__os_is_file_code(const void *address) {
 
 #ifdef __GLIBC__
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+GC__FN int gc__os_list_frames(void **frames, int most) { return backtrace(frames, most); }
 
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     int count = gc__os_stack_frames(frames), first = 0;
@@ -448,9 +444,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
 #else
 /* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
-GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
-    while (count < GC__STACK_FRAMES && pointer % 8 == 0 && gc__os_is_mapped((const void *)pointer, 16)) {
-        const gc_word *frame = (const gc_word *)pointer;
+GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int most) {
+    while (count < most && pointer % 8 == 0 && gc__os_is_mapped((const void *)(pointer + GC__OS_FRAME_RECORD), 16)) {
+        const gc_word *frame = (const gc_word *)(pointer + GC__OS_FRAME_RECORD);
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;
@@ -459,13 +455,16 @@ GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
     return count;
 }
 
+GC__FN int gc__os_list_frames(void **frames, int most) {
+    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0, most);
+}
 GC__FN int gc__os_stack_frames(void **frames) {
-    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0);
+    return gc__os_list_frames(frames, GC__STACK_FRAMES);
 }
 
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     frames[0] = (void *)gc__os_fault_pc(words);
-    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1);
+    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1, GC__STACK_FRAMES);
 }
 #endif
 
@@ -484,3 +483,4 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
+#endif

@@ -4,12 +4,15 @@
 
 #include "../api/collect.h"
 
-#ifndef __linux__
-#error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
-#endif
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if !defined(__linux__) && !defined(_WIN32)
 #error \
-    "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
+    "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+#endif
+#if defined(_WIN32) && !defined(__x86_64__)
+#error "gc.h: on Windows, collecting is for x86-64 only, so far"
+#endif
+#if defined(__sparc__) || defined(__ia64__)
+#error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
@@ -58,6 +61,10 @@ GC__FN void *gc__os_map(size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Releases address space, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Allocates as malloc does, at a multiple of `alignment`. Returns false if there is no memory. gc__os_free_aligned frees
+   it. */
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes);
+GC__INLINED void gc__os_free_aligned(void *memory);
 /* Returns the limit for which the system has just refused `bytes`, as a remedy: "raise `ulimit -v`". */
 GC__FN const char *gc__os_refusal(size_t bytes);
 /* Returns how much memory the process's container (its control groups) allows it, if that is less than the machine has;
@@ -164,6 +171,8 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
+/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
@@ -171,6 +180,15 @@ GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 /* Keeps the calling function's frame until here: without it a call at the function's end might become a jump, which
    drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
+
+/* A number of 16, 32 or 64 bits that is, or is to be, in memory with its lowest byte first. */
+#define GC__LITTLE(bits, number) \
+    (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (number) : __builtin_bswap##bits(number))
+/* Reads eight bytes, at a multiple of 8, as a number of which the first byte is the lowest. */
+GC__INLINED uint64_t gc__cpu_eight(const uint8_t *bytes) {
+    uint64_t word = __atomic_load_n((const uint64_t *)(const void *)bytes, __ATOMIC_RELAXED);
+    return GC__LITTLE(64, word);
+}
 
 /* gc__os_on_fault installs a handler, which is called when the program accesses inaccessible memory. If the handler
    returns false, it does not handle that address, and the fault takes its former course. `words` are the registers at
@@ -185,6 +203,8 @@ GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* the innermost frames of a native stack that are read */
 /* Stores the native call stack's return addresses. Returns their number. */
 GC__FN int gc__os_stack_frames(void **frames);
+/* The same for at most `most` of them. */
+GC__FN int gc__os_list_frames(void **frames, int most);
 /* For a fault handler, which passes its `words`: the first frame is the faulting instruction. */
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames);
 /* Writes such frames to stderr: function, file and line if the tool addr2line is installed, otherwise as
@@ -214,6 +234,11 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "os_linux.h"
 #include "memory_linux.h"
 #include "names_linux.h"
+#include "calls_windows.h"
+#include "os_windows.h"
+#include "memory_windows.h"
+#include "names_windows.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
+#include "cpu_portable.h"
 #include "sanitize.h"

@@ -29,7 +29,7 @@ static const uint8_t gc__cpu_dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 
                      "{movq %%r14, 112(%0)|mov [%0+112], r14}\n\t"      \
                      "{movq %%r15, 120(%0)|mov [%0+120], r15}" ::"r"(r) \
                      : "rax", "memory")
-#else
+#elif defined(__aarch64__)
 enum { GC__CPU_FRAME = 29, GC__CPU_SP = 31, GC__CPU_PC = 32, GC__CPU_REGISTERS = 33, GC__CPU_HAS_CFI = 0 };
 #define GC__CPU_PRESERVED_COUNT 1
 static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {29};
@@ -38,6 +38,19 @@ static const uint8_t gc__cpu_dwarf[16] = {0};
     __asm__ volatile(                                                                                         \
         "adr x9, .\n\tstr x9, [%0, #256]\n\tstr x29, [%0, #232]\n\tmov x9, sp\n\tstr x9, [%0, #248]" ::"r"(r) \
         : "x9", "memory")
+#else /* with numbers of gc.h's own; the pc is the address to which the function returns */
+enum { GC__CPU_FRAME = 0, GC__CPU_SP = 1, GC__CPU_PC = 2, GC__CPU_REGISTERS = 3, GC__CPU_HAS_CFI = 0 };
+#define GC__CPU_PRESERVED_COUNT 1
+static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {0};
+static const uint8_t gc__cpu_dwarf[16] = {0};
+#define GC__CPU_HERE(r)                                                   \
+    ((r)[GC__CPU_FRAME] = (uintptr_t)__builtin_frame_address(0),          \
+     (r)[GC__CPU_SP] = (r)[GC__CPU_FRAME], (r)[GC__CPU_PC] = (uintptr_t)__builtin_return_address(0))
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC__CPU_UNWINDS 1
+#else
+#define GC__CPU_UNWINDS 0 /* gc.h does not leave frames itself: the C library lists them */
 #endif
 
 /* Stores the registers of the code that a signal has interrupted. */
@@ -48,10 +61,15 @@ GC__FN void gc__cpu_interrupted(uintptr_t *registers, const void *context) {
                                                      REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                                      REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
     for (int i = 0; i < GC__CPU_REGISTERS; i++) registers[i] = (uintptr_t)at->uc_mcontext.gregs[order[i]];
-#else
+#elif defined(__aarch64__)
     memcpy(registers, at->uc_mcontext.regs, 31 * sizeof *registers);
     registers[GC__CPU_SP] = at->uc_mcontext.sp;
     registers[GC__CPU_PC] = at->uc_mcontext.pc;
+#else
+    const uintptr_t *words = gc__os_context(at);
+    registers[GC__CPU_FRAME] = words[GC__OS_FRAME_POINTER];
+    registers[GC__CPU_SP] = words[GC__OS_FAULT_SP];
+    registers[GC__CPU_PC] = words[GC__OS_FAULT_PC];
 #endif
 }
 

@@ -70,7 +70,7 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
             "{jmp *%%r11|jmp r11}" \
             :: GC__ASM_OPERAND(first) : "memory"); \
     }
-#else
+#elif defined(__aarch64__)
 #define GC__STUB_CALL(name) \
     GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
     GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", %function\n" #name ":\n\t" \
@@ -94,6 +94,8 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
         "ldp x0, x1, [sp, #16]\n\t" \
         "ldp x29, x30, [sp], #224\n\tbr x16\n\t" \
         ".popsection");
+#else
+#error "gc.h: GC_STANDALONE calls the collector in a library by stubs for x86-64 and AArch64: here, compile it into the program"
 #endif
 /* clang-format on */
 #endif

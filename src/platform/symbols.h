@@ -4,6 +4,7 @@
 
 #include "image.h"
 
+#ifndef _WIN32
 #include <stdio.h>
 
 typedef struct gc__symbol {
@@ -192,3 +193,4 @@ GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint
         if (!symbols->list[i].bytes) best = &symbols->list[i];
     return best;
 }
+#endif

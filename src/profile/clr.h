@@ -70,8 +70,9 @@ GC__FN void gc__net_name_types(gc__nettrace *self, uint64_t time_ns) {
 
 /* Writes the stacks that were added. */
 GC__FN void gc__net_stacks_end(gc__nettrace *self) {
-    uint32_t head[2] = {self->stacks_written + 1, self->stack_count - self->stacks_written};
-    if (head[1]) {
+    uint32_t count = self->stack_count - self->stacks_written;
+    uint32_t head[2] = {GC__LITTLE(32, self->stacks_written + 1), GC__LITTLE(32, count)};
+    if (count) {
         memcpy(self->stacks_block.bytes, head, sizeof head);
         gc__net_put_block(self->output, "StackBlock", &self->stacks_block);
     }
@@ -101,15 +102,13 @@ GC__FN uint32_t gc__net_stack_number(const gc__nettrace *self, uint32_t stack) {
 
 GC__FN uint32_t gc__net_reason(gc_reason reason) {
     switch (reason) {
-    case GC_REASON_INDUCED:
-        return 1;
-    case GC_REASON_LIMIT:
-        return 5;
-    case GC_REASON_STRESS:
-        return 7;
-    default:
-        return 0;
+    case GC_REASON_NURSERY:
+    case GC_REASON_GROWTH: return 0;
+    case GC_REASON_INDUCED: return 1;
+    case GC_REASON_LIMIT: return 5;
+    case GC_REASON_STRESS: return 7;
     }
+    return 0;
 }
 
 /* An event without contents of its own. */

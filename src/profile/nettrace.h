@@ -85,14 +85,27 @@ GC__FN void gc__net_u8(gc__nettrace_bytes *to, unsigned number) {
     gc__net_put(to, &byte, 1);
 }
 GC__FN void gc__net_u16(gc__nettrace_bytes *to, unsigned number) {
-    uint16_t half = (uint16_t)number;
+    uint16_t half = GC__LITTLE(16, (uint16_t)number);
     gc__net_put(to, &half, sizeof half);
 }
 GC__FN void gc__net_u32(gc__nettrace_bytes *to, uint64_t number) {
-    uint32_t word = (uint32_t)number;
+    uint32_t word = GC__LITTLE(32, (uint32_t)number);
     gc__net_put(to, &word, sizeof word);
 }
-GC__FN void gc__net_u64(gc__nettrace_bytes *to, uint64_t number) { gc__net_put(to, &number, sizeof number); }
+GC__FN void gc__net_u64(gc__nettrace_bytes *to, uint64_t number) {
+    number = GC__LITTLE(64, number);
+    gc__net_put(to, &number, sizeof number);
+}
+
+/* Makes of a number in the processor's order of bytes one in the file's, the lowest first. */
+GC__FN void gc__net_turn(uint8_t *number, size_t bytes) {
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) return;
+    for (size_t i = 0; i < bytes / 2; i++) {
+        uint8_t byte = number[i];
+        number[i] = number[bytes - 1 - i];
+        number[bytes - 1 - i] = byte;
+    }
+}
 
 /* A number in pieces of seven bits. */
 GC__FN void gc__net_pieces(gc__nettrace_bytes *to, uint64_t number) {
@@ -117,7 +130,8 @@ GC__FN void gc__net_text(gc__nettrace_bytes *to, const char *text) {
 
 /* Begins an object: a block is one with an alignment. */
 GC__FN void gc__net_object(gc__output *output, const char *name, uint32_t version) {
-    uint32_t words[3] = {version, version, (uint32_t)strlen(name)};
+    version = GC__LITTLE(32, version);
+    uint32_t words[3] = {version, version, GC__LITTLE(32, (uint32_t)strlen(name))};
     gc__put(output, "\5\5\1", 3);
     gc__put(output, words, sizeof words);
     gc__put_text(output, name);
@@ -125,7 +139,7 @@ GC__FN void gc__net_object(gc__output *output, const char *name, uint32_t versio
 }
 
 GC__FN void gc__net_put_block(gc__output *output, const char *name, const gc__nettrace_bytes *contents) {
-    uint32_t size = (uint32_t)contents->used;
+    uint32_t size = GC__LITTLE(32, (uint32_t)contents->used);
     gc__net_object(output, name, 2);
     gc__put(output, &size, sizeof size);
     gc__put(output, "\0\0\0", (size_t)(0 - gc__output_position(output)) % 4); /* a file that failed stays where it was */
@@ -150,6 +164,8 @@ GC__FN void gc__net_block_end(gc__nettrace *self) {
     if (self->block.used <= 20) return;
     memcpy(self->block.bytes + 4, &self->block_first_ns, 8);
     memcpy(self->block.bytes + 12, &self->last_ns, 8);
+    gc__net_turn(self->block.bytes + 4, 8);
+    gc__net_turn(self->block.bytes + 12, 8);
     gc__net_put_block(self->output, "EventBlock", &self->block);
     gc__net_block_begin(self);
 }
@@ -249,7 +265,7 @@ GC__FN void gc__net_put_date(gc__nettrace_bytes *to, uint64_t utc_ns) {
 
 GC__FN void gc__net_put_head(gc__nettrace *self) {
     const gc__profile *profile = self->profile;
-    uint32_t length = 20;
+    uint32_t length = GC__LITTLE(32, 20u);
     gc__put_text(self->output, "Nettrace");
     gc__put(self->output, &length, sizeof length);
     gc__put_text(self->output, "!FastSerialization.1");

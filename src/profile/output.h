@@ -83,7 +83,7 @@ GC__FN void gc__put_byte(gc__output *output, unsigned byte) {
 
 GC__FN void gc__put_text(gc__output *output, const char *text) { gc__put(output, text, strlen(text)); }
 
-GC__FN void gc__put_format(gc__output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__put_format(gc__output *output, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 GC__FN void gc__put_format(gc__output *output, const char *format, ...) {
     va_list arguments;
     /* The host's locale may have decimal commas. Systems take no memory for this one. */

@@ -26,7 +26,7 @@ GC__FN bool gc__is_by_marks(const gc__region *region) {
 /* The smallest suitable hole is taken from the lists; a window's leftover is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
-    unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
+    unsigned log2 = 63 - (unsigned)__builtin_clzll(bytes);
     if (log2 < GC__HOLE_LOG2_EXACT) return (unsigned)(bytes - GC__HOLE_BYTES_MIN_MUTATOR) / 8;
     return GC__HOLE_SIZES + (log2 - GC__HOLE_LOG2_EXACT) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
@@ -89,7 +89,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     for (unsigned word = list / 64; word < 2; word++) {
         uint64_t listed = holes->listed[word];
         if (word == list / 64) listed &= ~(uint64_t)0 << list % 64;
-        if (listed) return word * 64 + (unsigned)__builtin_ctzl(listed);
+        if (listed) return word * 64 + (unsigned)__builtin_ctzll(listed);
     }
     return GC__HOLE_LISTS;
 }

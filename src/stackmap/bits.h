@@ -32,7 +32,7 @@ GC__INLINED uint64_t gc__bits_load_bytes(const gc__bits *bits, uint64_t byte) {
     uint64_t word;
     if (GC__UNLIKELY(byte + 8 > bits->bytes)) return gc__bits_load_end(bits, byte);
     memcpy(&word, bits->start + byte, 8);
-    return word;
+    return GC__LITTLE(64, word);
 }
 
 /* At least 57 bits from `at` on. */

@@ -49,7 +49,7 @@ GC__CODE_NATIVE_STUBS(, )
 
 GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintptr_t *arguments, size_t count) {
     if (!GC__HAS_CODE_CALLS)
-        gc__fatal(&thread->heap->options, "gc_code_call: compiled code can be called on x86-64 only, so far");
+        gc__fatal(&thread->heap->options, "gc_code_call: compiled code can be called on x86-64 Linux only, so far");
     GC_ASSERT(count <= GC__CODE_ARGUMENTS,
               "gc_code_call: %zu arguments, of which only six fit in registers: pass a pointer to the others", count);
     GC_ASSERT(gc__is_cooperative(thread), "gc_code_call: compiled code runs in cooperative mode");

@@ -18,7 +18,7 @@ typedef struct gc__map_check {
 
 static __thread char gc__map_fault[256];
 
-GC__FN const char *gc__malformed(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__FN const char *gc__malformed(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__FN const char *gc__malformed(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -75,8 +75,8 @@ typedef struct gc__llvm_reader {
 
 GC__FN uint64_t gc__llvm_read(const gc__llvm_reader *reader, size_t at, size_t bytes) {
     uint64_t word = 0;
-    memcpy(&word, reader->section + at, bytes); /* x86-64 is little endian, as the section is */
-    return word;
+    memcpy(&word, reader->section + at, bytes);
+    return GC__LITTLE(64, word); /* as x86-64 writes the section */
 }
 
 GC__FN uint32_t gc__llvm_u32(const gc__llvm_reader *reader, size_t at) {

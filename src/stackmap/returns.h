@@ -8,6 +8,7 @@
 
 #include "../platform/code_x86_64.h"
 #include "../platform/interrupt_linux.h"
+#include "../platform/interrupt_windows.h"
 #include "../threads/mode.h"
 
 typedef struct gc__interruptee {

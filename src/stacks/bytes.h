@@ -27,7 +27,7 @@ GC__FN uint64_t gc__byte_number(gc__byte_reader *reader, unsigned bytes) {
     const uint8_t *at = gc__byte_skip(reader, bytes);
     uint64_t number = 0;
     if (at) memcpy(&number, at, bytes);
-    return number;
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? number : number >> (64 - 8 * bytes);
 }
 
 GC__FN int64_t gc__byte_signed(gc__byte_reader *reader, unsigned bytes) {

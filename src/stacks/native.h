@@ -257,10 +257,24 @@ typedef struct gc__native_start {
 /* In the function whose caller is to be the innermost frame; it must not return before the walk. */
 GC__INLINED void gc__native_here(gc__native_start *start) { GC__CPU_HERE(start->registers); }
 
+/* Fills in the frames that the C library lists. How far each reaches is not known. */
+GC__FN size_t gc__native_listed(const gc__native_start *start, gc__native_frame *frames, size_t most) {
+    void *pcs[256];
+    size_t count = (size_t)gc__os_list_frames(pcs, 256), first = 0, taken = 0;
+    while (first < count && (uintptr_t)pcs[first] != start->registers[GC__CPU_PC]) first++;
+    for (; first + taken < count && taken < most; taken++) {
+        memset(&frames[taken], 0, sizeof *frames);
+        frames[taken].pc = (uintptr_t)pcs[first + taken] - 1;
+        frames[taken].cfa = UINTPTR_MAX;
+    }
+    return taken;
+}
+
 /* Fills in at most `most` frames of the calling thread, and returns how many. `rules`: see gc__native_cursor. */
 GC__FN size_t gc__native_take(const gc__native_start *start, gc__native_frame *frames, size_t most,
                               gc__own_rule *rules) {
     gc__native_cursor cursor;
+    if (!GC__CPU_UNWINDS) return gc__native_listed(start, frames, most);
     memset(&cursor, 0, sizeof cursor);
     cursor.known = GC__NATIVE_PRESERVED;
     for (int i = 0; i < GC__CPU_PRESERVED_COUNT; i++) cursor.known |= (uint64_t)1 << gc__cpu_preserved[i];
@@ -281,5 +295,5 @@ GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame 
     memset(frames, 0, sizeof *frames);
     frames[0].pc = cursor.registers[GC__CPU_PC];
     frames[0].cfa = UINTPTR_MAX;
-    return gc__native_list(&cursor, frames, 1, most);
+    return GC__CPU_UNWINDS ? gc__native_list(&cursor, frames, 1, most) : 1;
 }

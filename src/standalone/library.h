@@ -15,7 +15,7 @@
 #ifndef GC_LIBRARY_SETTINGS
 #define GC_LIBRARY_SETTINGS NULL /* "GC_STRESS=stack GC_VERIFY=1", say: for what the program's settings leave open */
 #endif
-#define GC__LIBRARY_EXPORT GC__EXTERN __attribute__((visibility("default")))
+#define GC__LIBRARY_EXPORT GC__EXTERN GC__EXPORT
 
 GC__LIBRARY_EXPORT gc_version_info_function GC_VersionInfo;
 GC__LIBRARY_EXPORT gc_initialize_function GC_Initialize;

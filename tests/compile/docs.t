@@ -69,6 +69,8 @@ none() { is "$2" '' "$1"; }
         "$(grep -oE '^`(src|tests|tools|bench|examples|docs|packaging)/[A-Za-z0-9_./-]*`$' "$cited" | tr -d '`' | sort -u |
             while read -r file; do [ -e "$file" ] || echo "$file"; done)"
     rm -f "$cited" "$known"
+    is "$(awk '/^## /{ in_rooms = $0 == "## Rooms" } in_rooms && /^\| [a-z]/ && $2 != "room"{ print $2 }' docs/design.md | xargs)" \
+        "$(sed -n 's/^my @rooms = qw(\(.*\));$/\1/p' tools/order.pl)" "docs/design.md has the rooms of src/, in their order"
 
     awk -f docs/pictures/pauses.awk docs/performance.md | cmp -s - docs/pictures/pauses.svg
     ok $? "docs/pictures/pauses.svg shows the figures of docs/performance.md (awk -f docs/pictures/pauses.awk)"

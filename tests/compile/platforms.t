@@ -1,5 +1,6 @@
 #!/bin/bash
-# Other systems than x86-64 with glibc: musl, AArch64, pages of 64 KiB; and a sentence where gc.h does not work.
+# Other systems than x86-64 with glibc: musl, AArch64, RISC-V, S/390 with its highest byte first, Windows, pages of 64 KiB; and a
+# sentence where gc.h does not work. This is a sample: tests/platforms/all.sh has the rest.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
@@ -13,8 +14,8 @@ refused() {
         matches "$(grep -m1 'error:' <<< "$page")" "error: .*$message" "refused: $name: $compiler"
     done
 }
-refused 'another system' 'for Linux only' -U__linux__
-refused 'another processor' 'for x86-64 and AArch64 only' -U__x86_64__
+refused 'another system' 'for Linux and Windows only' -U__linux__
+refused 'SPARC' 'SPARC and Itanium keep registers in a second stack' -U__x86_64__ -D__sparc__
 refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
 refused 'another compiler' 'needs gcc or clang' -U__GNUC__
 refused 'an arena of fewer than 16 regions' 'GC_ARENA_BYTES must hold 16 regions' '-DGC_ARENA_BYTES=((size_t)1<<21)'
@@ -97,6 +98,17 @@ else
         "musl: no frame has a wrong name"
 fi
 
+# tests/platforms/windows.sh has programs run.
+windows=x86_64-w64-mingw32-gcc
+for header in gc.h gc_stackmap.h; do
+    if ! command -v $windows > /dev/null; then
+        skip "Windows: $header" "$windows is not installed (apt-get install gcc-mingw-w64-x86-64)"
+        continue
+    fi
+    echo "#include \"$header\"" | $windows -std=c11 -x c -Wall -Wextra -Werror -Wpedantic -Wshadow -Wundef -fsyntax-only -I. -DGC_IMPLEMENTATION - >&2
+    ok $? "Windows: $header"
+done
+
 cross=aarch64-linux-gnu-gcc
 if ! command -v $cross > /dev/null; then
     skip "AArch64" "$cross is not installed (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
@@ -130,7 +142,34 @@ END
         matches "$page" 'the call is not allowed here: .*interrupting compiled code is for x86-64 only' \
             "AArch64: compiled code cannot be interrupted"
         matches "$page" '^1$' "AArch64: there are no compiled frames"
-        matches "$page" 'compiled code can be called on x86-64 only' "AArch64: compiled code cannot be called"
+        matches "$page" 'compiled code can be called on x86-64 Linux only' "AArch64: compiled code cannot be called"
     fi
 fi
+
+# Processors that gc.h has no assembly for: what is declined is said at compile time, and the rest works.
+for processor in riscv64 s390x; do
+    cross=$processor-linux-gnu-gcc
+    if ! command -v $cross > /dev/null; then
+        skip "$processor" "$cross is not installed (tools/setup test-all-platforms)"
+        continue
+    fi
+    ONLY=headers tests/platforms/platform.sh $processor > "$dir/log" 2>&1
+    ok $? "$processor: every shipped header compiles"
+    grep -v '^ok' "$dir/log" | head -5 >&2
+    page=$(printf '#include "gc_barrier_x86_64.h"\nlong code[48];\nint main(void) { gc_barrier_tables tables = {0}; gc_barrier_code of; return gc_barrier_emit(&of, code, 384, GC_BARRIER_RANK_SUM, 0, &tables) == 0; }' |
+        $cross -std=c11 -I. -x c -c -o "$dir/emit.o" - 2>&1)
+    matches "$page" 'error: .*gc_barrier_emit has no machine code for this processor' "$processor: barriers are not emitted"
+    page=$(echo '#include "gc_standalone.h"' | $cross -std=c11 -x c -DGC_STANDALONE -fsyntax-only -I. -DGC_IMPLEMENTATION - 2>&1)
+    matches "$page" 'error: .*stubs for x86-64 and AArch64: here, compile it into the program' "$processor: no collector in a library"
+    for emulator in qemu-$processor qemu-$processor-static ''; do command -v "$emulator" > /dev/null && break; done
+    if [ -z "$emulator" ]; then
+        skip "$processor: random operations" "qemu-$processor is not installed (tools/setup test-all-platforms)"
+        continue
+    fi
+    # With bundles, whose bytes are read as words.
+    $cross -std=c11 -O1 -Wall -Wextra -Werror -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -Isrc tests/random/random.c -o "$dir/random" &&
+        timeout 300 "$emulator" "$dir/random" --ops=1000 --seed=1 > "$dir/log" 2>&1
+    ok $? "$processor: random operations"
+    grep -v '^ok\|^# \|^1\.\.' "$dir/log" | head -5 >&2
+done
 finish

@@ -14,7 +14,7 @@ static struct {
 } jit;
 
 #if defined(__x86_64__)
-static void emitted_store(void *slot, const void *ref) { ((void (*)(void *, const void *))(uintptr_t)jit.buffer)(slot, ref); }
+static void emitted_store(void *slot, const void *ref) { ((GC_EMITTED void (*)(void *, const void *))(uintptr_t)jit.buffer)(slot, ref); }
 #else
 static void emitted_store(void *slot, const void *ref) { gc_store(NULL, slot, ref); }
 #endif
@@ -27,7 +27,7 @@ static void on_barrier_changed(void *host, const gc_barrier_change *change) {
         if (!change->is_suspended) wrong("code cannot be replaced while it runs");
         jit.barrier = change->barrier;
         jit.emitted++;
-        if (!gc_barrier_emit(&jit.code, jit.buffer, 4096, change->barrier, GC_EMIT_STORE, change->tables))
+        if (GC_HAS_EMIT && !gc_barrier_emit(&jit.code, jit.buffer, 4096, change->barrier, GC_EMIT_STORE, change->tables))
             wrong("gc_barrier_emit");
     } else {
         if (change->barrier != jit.barrier) wrong("barrier %d became %d without a switch", jit.barrier, change->barrier);

@@ -193,6 +193,18 @@ static void op_follow(world *w) {
     if (s.heap_bytes_max != w->options.heap_bytes_max) wrong("the limit is %zu, expected %zu", s.heap_bytes_max, w->options.heap_bytes_max);
 }
 
+/* Another nursery, growth and goal; in a heap with a limit also a pause, until the next such change. */
+static void op_pace(world *w) {
+    run.doing = "changing the pacing";
+    gc_pacing pacing = {.nursery_bytes = one_in(&w->random, 3) ? 0 : skewed(&w->random, 16 << 10, 1 << 20),
+                        .growth_percent = one_in(&w->random, 2) ? 20 + (unsigned)below(&w->random, 100) : 0,
+                        .pause_goal_us = one_in(&w->random, 2) ? 100 : 0,
+                        .paused = w->options.heap_bytes_max && one_in(&w->random, 3)}, now;
+    if (gc_heap_set_pacing(w->heap, &pacing) != GC_OK) wrong("gc_heap_set_pacing: %s", gc_last_message());
+    gc_heap_pacing(w->heap, &now);
+    if (now.nursery_bytes != pacing.nursery_bytes || now.paused != pacing.paused) wrong("the pacing is not what was set");
+}
+
 static void allocation_failed(world *w, const kind *k, size_t length, size_t hook_calls) {
     gc_result result = gc_last_result();
     bool allowed = w->options.heap_bytes_max && (result == GC_ERROR_HEAP_FULL || result == GC_ERROR_TOO_LARGE);

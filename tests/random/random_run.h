@@ -61,6 +61,7 @@ static void perform(world *w, phase p, const mode *m) {
     run.op++;
     if (w->marks && one_in(&w->random, 2)) take_marking_steps(w);
     if (w->follows && one_in(&w->random, 300)) op_follow(w);
+    if (one_in(&w->random, 400)) op_pace(w);
     if (one_in(&w->random, m->collect_every)) {
         run.doing = "collect";
         op_collect(w);

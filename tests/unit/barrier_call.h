@@ -161,14 +161,14 @@ static inline void code_changed(void) {}
 static inline void emit_and_patch(gc_barrier barrier, unsigned f) {
     gc_barrier_tables wrong;
     memset(&wrong, 0xA5, sizeof wrong);
-    gc_barrier_emit(&emitted, code_alias, CODE_BYTES, barrier, f, &wrong);
+    if (GC_HAS_EMIT) gc_barrier_emit(&emitted, code_alias, CODE_BYTES, barrier, f, &wrong);
     gc_barrier_patch(&emitted, code_alias, &tables);
     code_changed();
 }
 
-typedef void emitted_store(void *slot, const void *ref);
-typedef void emitted_assign(void *slot, const void *const *source);
-typedef void emitted_copy(void *destination, const void *const *source, size_t count);
+typedef GC_EMITTED void emitted_store(void *slot, const void *ref);
+typedef GC_EMITTED void emitted_assign(void *slot, const void *const *source);
+typedef GC_EMITTED void emitted_copy(void *destination, const void *const *source, size_t count);
 
 /* As a function of C, which does not see what assign leaves in its registers. */
 static inline void call_emitted_as_c(int f, call *c) {

@@ -6,7 +6,7 @@
 #include "../fixture.h"
 #include "code.h"
 
-#include <execinfo.h>
+#include <unwind.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -138,12 +138,16 @@ static void exports(void) {
 
 static unsigned traced;
 static bool through;
+static _Unwind_Reason_Code count_frame(struct _Unwind_Context *frame, void *unused) {
+    (void)unused;
+    traced++;
+    through |= _Unwind_GetIP(frame) == (uintptr_t)gc__code_entered;
+    return _URC_NO_REASON;
+}
 static __attribute__((noinline)) void trace(gc_thread *thread) {
-    void *addresses[64];
-    int count = backtrace(addresses, 64);
     (void)thread;
-    traced = (unsigned)count;
-    for (int i = 0; i < count; i++) through |= addresses[i] == (void *)(uintptr_t)gc__code_entered;
+    traced = 0;
+    _Unwind_Backtrace(count_frame, NULL);
 }
 GC_CODE_EXPORT(test_trace, trace);
 

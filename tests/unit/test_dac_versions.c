@@ -186,7 +186,7 @@ static void test_damage(void) {
     fake_program();
     fake.header.e_ident[EI_CLASS] = ELFCLASS32;
     all = ask();
-    has(message, "/a/program is no 64-bit little-endian program", "a program of 32 bits");
+    has(message, "/a/program is no 64-bit program", "a program of 32 bits");
 }
 
 /* What GC_Initialize does: describes the collector in a record of the program's, which may know fewer entries, or more. */

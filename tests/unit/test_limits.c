@@ -1,4 +1,4 @@
-/* Limits at their edge: each fails with a message, and leaves the heap as it was. */
+/* The limits of sizes, counts and memory at their edge: each fails with a message, and leaves the heap as it was. */
 #include "../fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__)

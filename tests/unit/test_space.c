@@ -1,4 +1,5 @@
-/* The memory that heaps hold: near a limit they use their holes; without one, growth_percent says how much. */
+/* When heaps are collected as a whole, and how much they hold: near a limit they use their holes; without one,
+   growth_percent says how much. */
 #ifndef GC_REGION_SHIFT
 #define GC_REGION_SHIFT 18
 #endif

@@ -1,4 +1,4 @@
-/* At the edge of heap_bytes_max: what is refused is refused by name, and nothing is lost. */
+/* A heap that is full: handles, lists, off-heap bytes and objects are refused by name, and nothing is lost. */
 #ifndef GC_REGION_SHIFT
 #define GC_REGION_SHIFT 18
 #endif

@@ -1,0 +1,200 @@
+#!/bin/bash
+# What gc.h does on another platform than x86-64 with glibc:  platform.sh musl | musl-static | aarch64 | riscv64 | s390x
+#
+# Compiles each shipped header and program with -Werror, and runs them, other processors' under qemu-user, linked statically:
+# unit tests, the random test, threads, examples, and the porting ladder. Prints TAP, and writes a row of the table of
+# docs/platforms.md to build/platforms/NAME/row. ONLY="headers unit random threads examples ladder" chooses among these,
+# UNIT="test_roots test_pins" among unit tests. OPS: random operations (1000000). SECONDS_EACH: of threads in each mode (2).
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+platform=$1 only=${ONLY:-headers unit random threads examples ladder} ops=${OPS:-1000000}
+out=build/platforms/$platform emulator= link=-static
+warnings='-Wall -Wextra -Werror'
+rm -rf "$out/log" "$out/row" "$out/units" && mkdir -p "$out/log" || exit
+
+# What a compiler or an emulator is called, and the package that has it.
+case $platform in
+musl) compiler=musl-gcc link= package=musl-tools ;;
+musl-static) compiler=musl-gcc package=musl-tools ;;
+aarch64 | riscv64 | s390x)
+    compiler=$platform-linux-gnu-gcc libc=$platform
+    [ "$platform" != aarch64 ] || libc=arm64
+    package="gcc-$platform-linux-gnu libc6-dev-$libc-cross"
+    for emulator in qemu-$platform qemu-$platform-static ''; do command -v "$emulator" > /dev/null && break; done
+    ;;
+*) sed -n '2s/^# //p' "$0" >&2; exit 2 ;;
+esac
+missing=
+command -v $compiler > /dev/null || missing=$package
+[ "$platform" = musl ] || [ "$platform" = musl-static ] || [ -n "$emulator" ] || missing="$missing qemu-user"
+if [ -n "$missing" ]; then
+    echo "1..0 # SKIP $platform: not installed (apt-get install $missing)"
+    exit
+fi
+
+# Tests of what a platform lacks, with the reason.
+declined() {
+    case $1 in
+    test_left_out) echo 'it is a test of the collector without what can be left out' ;;
+    test_code_calls | test_code_faults | test_code_interrupt | test_code_return | test_code_threads | test_code_walk | test_jit_assembler)
+        [ -z "$emulator" ] || echo 'it runs compiled code, which is for x86-64' ;;
+    test_dac | test_dac_stops) [ -z "$emulator" ] || echo 'it reads another process, which the emulator does not let it' ;;
+    esac
+}
+
+# The emulator takes time for each page of address space, so the arena is small. Under it tests do less of what they repeat.
+flags="-std=c11 $warnings -pthread -g1"
+arguments=
+if [ -n "$emulator" ]; then
+    export QUICK=1
+    arguments=quick
+fi
+arena='-DGC_ARENA_BYTES=((size_t)1<<32)'
+
+# A compiler of C++ for another processor may be missing; headers are the same there as on x86-64.
+headers() {
+    for header in *.h; do
+        echo "#include \"$header\"" | $compiler -std=c11 -x c $warnings -Wpedantic -Wshadow -Wundef -fsyntax-only -I. -DGC_IMPLEMENTATION - >&2
+        ok $? "$platform: $header compiles"
+    done
+}
+
+# build/platforms/NAME/gc.o and inside.o: the collector that tests without one of their own share
+shared() {
+    local each
+    for each in gc inside; do
+        [ ! -f "$out/$each.o" ] || [ -n "$(find src tests/inside.h tests/unit/$each.c -newer "$out/$each.o")" ] || continue
+        $compiler $flags "$arena" -Isrc -O1 -c tests/unit/$each.c -o "$out/$each.o" || return
+    done
+}
+
+# run SECONDS PROGRAM ARGUMENT..
+run() {
+    local seconds=$1
+    shift
+    timeout "$seconds" $emulator "$@" < /dev/null
+}
+
+# unit TEST: a line for the results
+unit() {
+    local source=tests/unit/$1.c log=$out/log/$1 size=$arena others
+    grep -q 'define GC_ARENA_BYTES' "$source" && size=
+    if grep -q 'include "../inside.h"' "$source"; then
+        others="-O0 -isystem src $source $out/inside.o"
+    elif grep -q 'define GC_IMPLEMENTATION' "$source"; then
+        others="-O0 -Isrc $source"
+    else
+        others="-O1 -Isrc $source $out/gc.o"
+    fi
+    if ! $compiler $flags $size $link $others -lm -o "$out/$1" > "$log" 2>&1; then
+        echo "$1 does not compile"
+    elif run 600 "$out/$1" $arguments > "$log" 2>&1; then
+        echo "$1 passes $(grep -c '^ok' "$log")"
+        rm -f "$out/$1"
+    else
+        echo "$1 fails with status $? in $(grep -c '^not ok' "$log") of $(grep -c '^\(not \)\?ok' "$log")"
+    fi
+}
+export -f unit run
+export out compiler flags arena link emulator arguments
+
+units() {
+    local wanted test reason
+    shared
+    ok $? "$platform: the collector compiles"
+    : > "$out/units"
+    for test in ${UNIT:-$(basename -s .c tests/unit/test_*.c)}; do
+        reason=$(declined "$test")
+        if [ -n "$reason" ]; then skip "$platform: $test" "$reason"; else wanted="$wanted $test"; fi
+    done
+    # shellcheck disable=SC2016 # expanded by the shell that runs it
+    echo $wanted | xargs -n 1 -P "${JOBS:-$(nproc)}" bash -c 'unit "$0"' > "$out/units"
+    while read -r test rest; do
+        [ "${rest%% *}" = passes ]
+        ok $? "$platform: $test $rest"
+        [ "${rest%% *}" = passes ] || grep -v '^ok' "$out/log/$test" | head -20 >&2
+    done < "$out/units"
+    unit_result="$(grep -c ' passes ' "$out/units") of $(wc -l < "$out/units") tests, $(awk '$2 == "passes" { sum += $3 } END { print sum + 0 }' "$out/units") checks"
+}
+
+random() {
+    local total=0 variant
+    for variant in default "bit-cards -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7" "nanbox -DRANDOM_NANBOX" "debug -DGC_DEBUG=3"; do
+        set -- $variant
+        local name=$1 log=$out/log/random-$1
+        shift
+        $compiler $flags "$arena" -Isrc -O1 $* $link tests/random/random.c -o "$out/random" &&
+            run 3000 "$out/random" --ops=$((ops / 42)) --seed=1 > "$log" 2>&1
+        ok $? "$platform: random operations, $name"
+        grep -v '^ok\|^#\|^1\.\.' "$log" | head -20 >&2
+        total=$((total + $(sed -n 's/^ok .*: \([0-9]*\) operations.*/\1/p' "$log" | awk '{ sum += $1 } END { print sum + 0 }')))
+    done
+    random_result="$total operations"
+}
+
+threads() {
+    local mode collections=0
+    $compiler $flags "$arena" -Isrc -O1 -DGC_REGION_SHIFT=18 $link tests/random/threads.c -o "$out/threads"
+    ok $? "$platform: threads compile"
+    for mode in moving non_moving conservative stress limit concurrent; do
+        run 600 "$out/threads" --mode=$mode --seconds="${SECONDS_EACH:-2}" --seed=1 > "$out/log/threads-$mode" 2>&1
+        ok $? "$platform: $(sed -n 's/^ok 1 - /threads, /p' "$out/log/threads-$mode" | head -1)"
+        grep -v '^ok\|^1\.\.' "$out/log/threads-$mode" | head -20 >&2
+    done
+}
+
+# A user compiles an example with its gc.h, as hello is here. The others share one with all companions, to save time.
+examples() {
+    local source name
+    printf '#define GC_IMPLEMENTATION\n#include "gc_profile.h"\n#include "gc_stackmap.h"\n' |
+        $compiler $flags "$arena" -O1 -I. -x c -c - -o "$out/collector.o"
+    ok $? "$platform: the collector of the examples compiles"
+    for source in examples/*.c; do
+        name=$(basename "$source" .c)
+        case $name-$emulator in stackmap-?*) skip "$platform: $source" 'it runs compiled code, which is for x86-64'; continue ;; esac
+        case $name in
+        hello | barriers) cp "$source" "$out/$name.c" && others= ;;
+        *) sed '/^#define GC_IMPLEMENTATION$/d' "$source" > "$out/$name.c" && others=$out/collector.o ;;
+        esac
+        $compiler $flags "$arena" -D_GNU_SOURCE= -I. -O1 $link "$out/$name.c" $others -lm -o "$out/$name" && run 600 "$out/$name" > "$out/log/$name" 2>&1
+        ok $? "$platform: $source runs"
+        [ -f "examples/$name.expected" ] || continue
+        # barriers.c shows the emitted code, too, where there is some
+        if [ -n "$emulator" ]; then grep -v '^emitted' "examples/$name.expected"; else cat "examples/$name.expected"; fi |
+            diff - "$out/log/$name" >&2
+        ok $? "$platform: it prints $name.expected"
+    done
+}
+
+ladder() {
+    local rung part objects
+    for part in syntax host collector; do
+        $compiler $flags "$arena" -I. -O1 -c examples/ladder/$part.c -o "$out/ladder-$part.o"
+        ok $? "$platform: examples/ladder/$part.c compiles"
+    done
+    for rung in 0 1 2 3 4 5 6; do
+        objects="$out/ladder-syntax.o $out/ladder-host.o"
+        [ $rung -lt 2 ] || objects="$objects $out/ladder-collector.o"
+        $compiler $flags "$arena" -I. -O1 $link examples/ladder/rung$rung.c $objects -lm -o "$out/rung$rung"
+        ok $? "$platform: rung $rung compiles"
+        printf '#!/bin/sh\nexec %s "%s/rung%s" "$@"\n' "$emulator" "$PWD/$out" $rung > "$out/run$rung" && chmod +x "$out/run$rung"
+        all "$platform: rung $rung" "$out/run$rung" LC_ALL=C examples/ladder/programs/*.calc
+        [ $rung -eq 0 ] || all "$platform: rung $rung, verified" "$out/run$rung" "GC_VERIFY=1 GC_CHECKMARK=1 GC_STRESS=500" \
+            examples/ladder/programs/language.calc examples/ladder/programs/window.calc
+    done
+}
+
+dir=$out
+row="| $platform "
+for each in headers unit random threads examples ladder; do
+    before=$failures unit_result= random_result=
+    case " $only " in
+    *" $each "*) case $each in unit) units ;; *) $each ;; esac ;;
+    *) row="$row| " && continue ;;
+    esac
+    result=yes
+    [ "$failures" -eq "$before" ] || result="$((failures - before)) failures"
+    case $each in unit) [ -z "$unit_result" ] || result=$unit_result ;; random) [ $result != yes ] || result=$random_result ;; esac
+    row="$row| $result "
+done
+echo "$row|" > "$out/row"
+finish
