@@ -535,6 +535,16 @@ static int exchange(lu_byte *parameter, int value) {
     return before;
 }
 
+/* What Lua has set of it: Lua's pause of 200 is a heap that grows by 100 % of what lives. */
+static void set_pacing(global_State *g) {
+    int pause = getgcparam(g->gcpause);
+    gc_pacing pacing;
+    gc_heap_pacing(g->gcs->heap, &pacing);
+    pacing.paused = (g->gcstp & GCSTPUSR) != 0;
+    pacing.growth_percent = pause > 110 ? (unsigned)pause - 100 : 10;
+    gc_heap_set_pacing(g->gcs->heap, &pacing);
+}
+
 int luaC_control(lua_State *L, int what, va_list arguments) {
     global_State *g = G(L);
     luaC_State *s = g->gcs;
@@ -542,9 +552,11 @@ int luaC_control(lua_State *L, int what, va_list arguments) {
     case LUA_GCSTOP:
         if (!(g->gcstp & GCSTPUSR)) count_anew(s);
         g->gcstp = GCSTPUSR;
+        set_pacing(g);
         return 0;
     case LUA_GCRESTART:
         g->gcstp = 0;
+        set_pacing(g);
         g->gcpending |= (lu_byte)s->deferred;
         s->deferred = 0;
         return 0;
@@ -552,7 +564,11 @@ int luaC_control(lua_State *L, int what, va_list arguments) {
     case LUA_GCCOUNT: return (int)(luaC_count(g) >> 10);
     case LUA_GCCOUNTB: return (int)(luaC_count(g) & 0x3ff);
     case LUA_GCSTEP: return step(L, va_arg(arguments, int));
-    case LUA_GCSETPAUSE: return exchange(&g->gcpause, va_arg(arguments, int));
+    case LUA_GCSETPAUSE: {
+        int before = exchange(&g->gcpause, va_arg(arguments, int));
+        set_pacing(g);
+        return before;
+    }
     case LUA_GCSETSTEPMUL: return exchange(&g->gcstepmul, va_arg(arguments, int));
     case LUA_GCISRUNNING: return gcrunning(g);
     case LUA_GCGEN: return change_kind(g, KGC_GEN);
