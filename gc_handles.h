@@ -2011,6 +2011,7 @@ GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
     return more || gc__marker_grey(heap->marker);
 }
 
+#if GC__HAS_MARKER
 /* Returns whether the marker may ask if a finalizer is suppressed: the host allows it, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
@@ -2041,7 +2042,6 @@ GC__FN bool gc__pairs_preclean_some(gc_heap *heap) {
     return room && old->next < all->start[1];
 }
 
-#if GC__HAS_MARKER
 /* When nothing else is left, seeks a white object that has a finalizer. Then a remark is due, once in a cycle. Not if a
    remark would have to scan regions for want of memory: the final mark does. Returns false if the answer is known. */
 GC__FN bool gc__pairs_seek_some(gc_heap *heap) {
