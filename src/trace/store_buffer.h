@@ -138,9 +138,14 @@ static __thread gc__own_chunk gc__my_chunk = {~(uint64_t)0, 0, 0, NULL};
 static __thread gc__own_chunk gc__my_former_chunk = {~(uint64_t)0, 0, 0, NULL};
 
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunk_change(uint64_t epoch) {
-    gc__own_chunk former = gc__my_former_chunk, fresh = {epoch, 0, 0, NULL};
+    gc__own_chunk former = gc__my_former_chunk;
     gc__my_former_chunk = gc__my_chunk;
-    gc__my_chunk = former.epoch == epoch ? former : fresh;
+    if (former.epoch != epoch) { /* field by field: for a whole record compilers call memset, which uses vectors */
+        former.epoch = epoch;
+        former.next = former.checked = 0;
+        former.chunk = NULL;
+    }
+    gc__my_chunk = former;
 }
 
 /* Reserves a chunk for the thread, all entries of which are empty, and hands its last one over. Returns false if there
