@@ -2504,7 +2504,7 @@ static struct sigaction gc__os_fault_former;
 
 GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
     const uintptr_t *words = gc__os_context((const ucontext_t *)context);
-    uintptr_t stack_pointer = GC__OS_FAULT_WORDS ? words[GC__OS_FAULT_SP] : (uintptr_t)__builtin_frame_address(0);
+    uintptr_t stack_pointer = GC__OS_FAULT_WORDS > 0 ? words[GC__OS_FAULT_SP] : (uintptr_t)__builtin_frame_address(0);
     uintptr_t address = gc__os_fault_address((uintptr_t)info->si_addr, words);
     if (gc__os_fault(address, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
     if (gc__os_fault_former.sa_flags & SA_SIGINFO)
