@@ -2084,8 +2084,8 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 /* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
    some among these. Processors that are not listed show none of them. */
 
-
 #ifndef _WIN32
+#include <stdint.h>
 #include <ucontext.h>
 
 #if defined(__x86_64__)
@@ -2105,25 +2105,12 @@ static const uintptr_t gc__os_context_words[1] = {0};
 #define GC__OS_CONTEXT_WORDS(context) ((void)(context), gc__os_context_words)
 enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_FRAME_POINTER = 0 };
 #endif
-/* Returns the address at which a fault was. S/390 says only in which page that is: one of the registers mostly has the rest. */
-GC__FN uintptr_t gc__os_fault_address(uintptr_t address, const uintptr_t *words) {
-#if defined(__s390x__)
-    for (int i = 2; i < GC__OS_FAULT_WORDS; i++)
-        if (words[i] >> 12 == address >> 12) return words[i];
-#endif
-    return (void)words, address;
-}
-
 /* From a frame pointer to the words with the caller's frame pointer and the return address. */
 #if defined(__riscv)
 #define GC__OS_FRAME_RECORD ((uintptr_t)-16)
 #else
 #define GC__OS_FRAME_RECORD ((uintptr_t)0)
 #endif
-
-GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
-    return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
-}
 #endif
 
 #ifndef _WIN32
@@ -2495,6 +2482,19 @@ GC__FN void gc__os_in_child(void) {
 GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     gc__os_forked = in_child;
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
+}
+
+GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
+    return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
+}
+
+/* Returns the address at which a fault was. S/390 says only in which page that is: one of the registers mostly has the rest. */
+GC__FN uintptr_t gc__os_fault_address(uintptr_t address, const uintptr_t *words) {
+#if defined(__s390x__)
+    for (int i = 2; i < GC__OS_FAULT_WORDS; i++)
+        if (words[i] >> 12 == address >> 12) return words[i];
+#endif
+    return (void)words, address;
 }
 
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }

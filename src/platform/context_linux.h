@@ -2,9 +2,8 @@
    some among these. Processors that are not listed show none of them. */
 #pragma once
 
-#include "platform.h"
-
 #ifndef _WIN32
+#include <stdint.h>
 #include <ucontext.h>
 
 #if defined(__x86_64__)
@@ -24,23 +23,10 @@ static const uintptr_t gc__os_context_words[1] = {0};
 #define GC__OS_CONTEXT_WORDS(context) ((void)(context), gc__os_context_words)
 enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_FRAME_POINTER = 0 };
 #endif
-/* Returns the address at which a fault was. S/390 says only in which page that is: one of the registers mostly has the rest. */
-GC__FN uintptr_t gc__os_fault_address(uintptr_t address, const uintptr_t *words) {
-#if defined(__s390x__)
-    for (int i = 2; i < GC__OS_FAULT_WORDS; i++)
-        if (words[i] >> 12 == address >> 12) return words[i];
-#endif
-    return (void)words, address;
-}
-
 /* From a frame pointer to the words with the caller's frame pointer and the return address. */
 #if defined(__riscv)
 #define GC__OS_FRAME_RECORD ((uintptr_t)-16)
 #else
 #define GC__OS_FRAME_RECORD ((uintptr_t)0)
 #endif
-
-GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
-    return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
-}
 #endif

@@ -375,6 +375,19 @@ GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
+GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
+    return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
+}
+
+/* Returns the address at which a fault was. S/390 says only in which page that is: one of the registers mostly has the rest. */
+GC__FN uintptr_t gc__os_fault_address(uintptr_t address, const uintptr_t *words) {
+#if defined(__s390x__)
+    for (int i = 2; i < GC__OS_FAULT_WORDS; i++)
+        if (words[i] >> 12 == address >> 12) return words[i];
+#endif
+    return (void)words, address;
+}
+
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */

@@ -18,6 +18,7 @@
 #include "../space/mark_bits.h"
 #include "../space/object.h"
 #include "workers.h"
+#include "shade.h"
 #include "slide.h"
 #include "worker.h"
 

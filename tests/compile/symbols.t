@@ -43,7 +43,8 @@ is "$(comm -12 "$dir/parts" "$dir/without")" '' "gc.h alone has nothing of src/s
 is "$(comm -23 "$dir/without" "$dir/with")" '' "gc_stackmap.h has all of gc.h"
 
 macros() { gcc -std=c11 -D_GNU_SOURCE -I. -dM -E "$@" - | awk '{ sub(/[(].*/, "", $2); print $2 }' | sort; }
-grep -h '^# *include <' ./*.h | macros > "$dir/system"
+# Some headers are those of other systems.
+sed -n 's/^# *include \(<.*>\).*/#if __has_include(\1)\n#include \1\n#endif/p' ./*.h | macros > "$dir/system"
 echo '#include "gc_stackmap.h"' | macros -DGC_IMPLEMENTATION > "$dir/all"
 is "$(comm -13 "$dir/system" "$dir/all" | grep -v '^GC_')" '' "only GC_ macros are defined"
 
