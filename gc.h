@@ -10712,7 +10712,7 @@ GC__FN bool gc__is_marked(uintptr_t address) {
    objects have slid. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
     if (GC__HAS_MARKER && entry != GC__VERDICT_SLID)
-        return gc__bit_get(gc__region_of(object)->heap->marker->marks, object) ? object : 0;
+        return gc__shade_bit(gc__region_of(object)->heap->marker->marks, object) ? object : 0;
     uintptr_t place = gc__slid_address(gc__region_of(object), object);
     return gc__is_marked(place) ? place : 0;
 }
