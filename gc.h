@@ -2084,6 +2084,10 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 /* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
    some among these. Processors that are not listed show none of them. */
 
+#if defined(GC_IMPLEMENTATION) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* declares REG_RIP and its kin, also under -std=c11 */
+#endif
+
 #ifndef _WIN32
 #include <stdint.h>
 #include <ucontext.h>

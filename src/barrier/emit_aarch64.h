@@ -222,11 +222,11 @@ static inline void gc__a64_filter(gc__a64 *e, int filter) {
         break;
     case GC__FILTER_OLD:
         gc__a64_age(e);
-        gc__a64_exit(e, GC__A64_CBZ | GC__A);
+        gc__a64_exit(e, (int)GC__A64_CBZ | (int)GC__A);
         break;
     case GC__FILTER_REGION:
         gc__a64_age(e);
-        gc__a64_exit(e, GC__A64_CBZ | GC__A);
+        gc__a64_exit(e, (int)GC__A64_CBZ | (int)GC__A);
         gc__a64_range(e, 1);
         gc__a64_shift(e, GC__B, 1, GC_REGION_SHIFT);
         gc__a64_byte_at(e, GC__B, GC__C, GC__B);
@@ -255,7 +255,7 @@ static inline void gc__a64_watch(gc__a64 *e) {
     gc__a64_add(e, GC__A, GC__A, 0, GC_WATCH_SHIFT);
     gc__a64_byte(e, GC__B, GC__A);
     uint32_t known = e->at;
-    gc__a64_put(e, GC__A64_CBNZ | GC__B);
+    gc__a64_put(e, (int)GC__A64_CBNZ | (int)GC__B);
     gc__a64_write(e, GC__A);
     gc__a64_land(e, known);
 }

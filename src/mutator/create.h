@@ -9,6 +9,7 @@
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
 #include "announce.h"
+#include "limits.h"
 #include "../collection/worker_threads.h"
 #include "finalize.h"
 #include "../collection/components.h"

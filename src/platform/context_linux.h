@@ -2,6 +2,10 @@
    some among these. Processors that are not listed show none of them. */
 #pragma once
 
+#if defined(GC_IMPLEMENTATION) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* declares REG_RIP and its kin, also under -std=c11 */
+#endif
+
 #ifndef _WIN32
 #include <stdint.h>
 #include <ucontext.h>
