@@ -203,7 +203,7 @@ for processor in riscv64 s390x; do
         skip "$processor: random operations" "qemu-$processor is not installed (tools/setup test-all-platforms)"
         continue
     fi
-    $cross -std=c11 -g -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -I. "$dir/stale.c" -o "$dir/stale" &&
+    $cross -std=c11 -g -funwind-tables -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -I. "$dir/stale.c" -o "$dir/stale" &&
         page=$(ulimit -c 0; GC_STRESS=allocation timeout 300 "$emulator" "$dir/stale" 2>&1)
     matches "$page" 'missed root or barrier: the program used a .cell.' "$processor: a missed root is reported"
     matches "$page" '^gc.h:   a register holds it' "$processor: and that a register holds it"
