@@ -1949,12 +1949,17 @@ GC__FN uint64_t gc__ns_since(uint64_t later, uint64_t earlier) { return later > 
 GC__FN bool gc__ns_passed(uint64_t later, uint64_t earlier, uint64_t ns) {
     return later < earlier || later - earlier >= ns;
 }
-/* Returns the end, above the highest address, of the calling thread's stack. Returns NULL if the system does not say,
-   or the thread runs on another stack, as a fiber does; in that case *elsewhere is set. */
-GC__FN char *gc__os_stack_base(bool *elsewhere);
 /* Stores the bounds of the calling thread's own stack, whichever it runs on. Returns false if the system does not
    say. */
 GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high);
+/* Returns the end, above the highest address, of the calling thread's stack. Returns NULL if the system does not say,
+   or the thread runs on another stack, as a fiber does; in that case *elsewhere is set. */
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
+    uintptr_t low, high;
+    if (!gc__os_stack_bounds(&low, &high)) return NULL;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
+    return *elsewhere ? NULL : (char *)high;
+}
 
 /* A lock. The comment on the heap's lock defines the lock order, and which locks are held during callbacks. */
 typedef struct gc__lock gc__lock;
@@ -1976,8 +1981,14 @@ GC__FN void gc__lock_fork_release(gc__lock *lock);
 /* Returns whether the calling thread is the only one, and no other can start before it starts one; false if that is not
    known. */
 GC__FN bool gc__os_is_single_threaded(void);
+static uint64_t gc__os_selves; /* atomic */
+static __thread uint64_t gc__os_identity;
+GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
+    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
+    return gc__os_identity;
+}
 /* Returns a number that stands for the calling thread, and for no other that ever was or will be. Not 0. */
-GC__FN uint64_t gc__os_self(void);
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
 /* Returns the system's number of the calling thread, by which other processes name it, until it ends. */
 GC__FN uint32_t gc__os_thread_number(void);
 
@@ -2305,20 +2316,6 @@ GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     return true;
 }
 
-GC__FN char *gc__os_stack_base(bool *elsewhere) {
-    uintptr_t low, high;
-    if (!gc__os_stack_bounds(&low, &high)) return NULL;
-    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
-    return *elsewhere ? NULL : (char *)high;
-}
-
-static uint64_t gc__os_selves; /* atomic */
-static __thread uint64_t gc__os_identity;
-GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
-    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
-    return gc__os_identity;
-}
-GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
 GC__FN bool gc__os_is_single_threaded(void) { return GC__OS_SINGLE_THREADED; }
 GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
@@ -3724,20 +3721,6 @@ GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     return true;
 }
 
-GC__FN char *gc__os_stack_base(bool *elsewhere) {
-    uintptr_t low, high;
-    if (!gc__os_stack_bounds(&low, &high)) return NULL;
-    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
-    return *elsewhere ? NULL : (char *)high;
-}
-
-static uint64_t gc__os_selves; /* atomic */
-static __thread uint64_t gc__os_identity;
-GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
-    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
-    return gc__os_identity;
-}
-GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
 GC__FN bool gc__os_is_single_threaded(void) { return false; }
 GC__FN uint32_t gc__os_thread_number(void) { return gc__call_GetCurrentThreadId(); }
 
@@ -7966,11 +7949,15 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
     return true;
 }
 
-/* Refuses `function`, which needs the program to run and inlines this, if this thread has stopped the program. Returns
-   whether it did. */
-GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+/* Refuses `function`, which needs the program to run and whose frame ends at `frame`, if this thread has stopped the
+   program. Returns whether it did. */
+GC__INLINED bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, GC__FRAME_TOP());
+    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
+}
+/* The same for a function that inlines this. */
+GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+    return gc__is_refused_in_hook(heap, function, GC__FRAME_TOP());
 }
 
 /* Takes the lock, after the caller has saved its registers. */
@@ -18257,8 +18244,7 @@ GC__COLD bool gc__collect_is_refused(gc_heap *heap, const char *function, uintpt
         GC_ASSERT(false, "%s", gc__last_message);
         return true;
     }
-    if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
+    return gc__is_refused_in_hook(heap, function, frame);
 }
 GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     return gc__collect_is_refused(heap, function, GC__FRAME_TOP());

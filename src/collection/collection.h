@@ -387,8 +387,7 @@ GC__COLD bool gc__collect_is_refused(gc_heap *heap, const char *function, uintpt
         GC_ASSERT(false, "%s", gc__last_message);
         return true;
     }
-    if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
+    return gc__is_refused_in_hook(heap, function, frame);
 }
 GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     return gc__collect_is_refused(heap, function, GC__FRAME_TOP());

@@ -74,20 +74,6 @@ GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     return true;
 }
 
-GC__FN char *gc__os_stack_base(bool *elsewhere) {
-    uintptr_t low, high;
-    if (!gc__os_stack_bounds(&low, &high)) return NULL;
-    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
-    return *elsewhere ? NULL : (char *)high;
-}
-
-static uint64_t gc__os_selves; /* atomic */
-static __thread uint64_t gc__os_identity;
-GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
-    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
-    return gc__os_identity;
-}
-GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
 GC__FN bool gc__os_is_single_threaded(void) { return false; }
 GC__FN uint32_t gc__os_thread_number(void) { return gc__call_GetCurrentThreadId(); }
 

@@ -101,12 +101,17 @@ GC__FN uint64_t gc__ns_since(uint64_t later, uint64_t earlier) { return later > 
 GC__FN bool gc__ns_passed(uint64_t later, uint64_t earlier, uint64_t ns) {
     return later < earlier || later - earlier >= ns;
 }
-/* Returns the end, above the highest address, of the calling thread's stack. Returns NULL if the system does not say,
-   or the thread runs on another stack, as a fiber does; in that case *elsewhere is set. */
-GC__FN char *gc__os_stack_base(bool *elsewhere);
 /* Stores the bounds of the calling thread's own stack, whichever it runs on. Returns false if the system does not
    say. */
 GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high);
+/* Returns the end, above the highest address, of the calling thread's stack. Returns NULL if the system does not say,
+   or the thread runs on another stack, as a fiber does; in that case *elsewhere is set. */
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
+    uintptr_t low, high;
+    if (!gc__os_stack_bounds(&low, &high)) return NULL;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
+    return *elsewhere ? NULL : (char *)high;
+}
 
 /* A lock. The comment on the heap's lock defines the lock order, and which locks are held during callbacks. */
 typedef struct gc__lock gc__lock;
@@ -128,8 +133,14 @@ GC__FN void gc__lock_fork_release(gc__lock *lock);
 /* Returns whether the calling thread is the only one, and no other can start before it starts one; false if that is not
    known. */
 GC__FN bool gc__os_is_single_threaded(void);
+static uint64_t gc__os_selves; /* atomic */
+static __thread uint64_t gc__os_identity;
+GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
+    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
+    return gc__os_identity;
+}
 /* Returns a number that stands for the calling thread, and for no other that ever was or will be. Not 0. */
-GC__FN uint64_t gc__os_self(void);
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
 /* Returns the system's number of the calling thread, by which other processes name it, until it ends. */
 GC__FN uint32_t gc__os_thread_number(void);
 

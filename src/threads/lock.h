@@ -126,11 +126,15 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
     return true;
 }
 
-/* Refuses `function`, which needs the program to run and inlines this, if this thread has stopped the program. Returns
-   whether it did. */
-GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+/* Refuses `function`, which needs the program to run and whose frame ends at `frame`, if this thread has stopped the
+   program. Returns whether it did. */
+GC__INLINED bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, GC__FRAME_TOP());
+    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
+}
+/* The same for a function that inlines this. */
+GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+    return gc__is_refused_in_hook(heap, function, GC__FRAME_TOP());
 }
 
 /* Takes the lock, after the caller has saved its registers. */
