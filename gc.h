@@ -2078,7 +2078,13 @@ GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address);
 GC__FN bool gc__os_is_file_code(const void *address);
 /* Returns a hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only
    as far as functions have frame pointers (-fno-omit-frame-pointer). */
-GC__FN uint64_t gc__os_stack_hash(void);
+GC__FN uint64_t gc__os_stack_hash(void) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    return hash;
+}
 
 /* Returns a variable of the environment; NULL if it is unset or empty, or the program has rights that its user lacks
    (setuid). */
@@ -2592,14 +2598,6 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1, GC__STACK_FRAMES);
 }
 #endif
-
-GC__FN uint64_t gc__os_stack_hash(void) {
-    void *frames[GC__STACK_FRAMES];
-    int count = gc__os_stack_frames(frames);
-    uint64_t hash = 1469598103934665603u;
-    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
-    return hash;
-}
 
 GC__FN const char *gc__os_setting(const char *variable) {
     const char *value = secure_getenv(variable);
@@ -4022,14 +4020,6 @@ GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     return gc__os_unwind(&context, frames, GC__STACK_FRAMES);
 }
 
-GC__FN uint64_t gc__os_stack_hash(void) {
-    void *frames[GC__STACK_FRAMES];
-    int count = gc__os_stack_frames(frames);
-    uint64_t hash = 1469598103934665603u;
-    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
-    return hash;
-}
-
 GC__FN const char *gc__os_setting(const char *variable) {
     const char *value = getenv(variable);
     return value && *value ? value : NULL;
@@ -4325,13 +4315,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
-#ifdef _WIN32
-/* The barrier that calls a function is in C. */
-#define GC__KEEPS_VECTORS unused
-#define GC__THREAD_POINTER() ((uintptr_t)0)
-#define GC__LOG_STORE_CALL(name, function, ages, logging) \
-    GC__FN void name(void) {}
-#else
+#ifndef _WIN32
 /* For functions that run in the middle of inline assembly, which expects its vector registers to be preserved. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 #define GC__THREAD_POINTER() \
@@ -4468,8 +4452,6 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 #define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
 
 /* The short path that uses the thread pointer is for x86-64 only. Vector registers are saved by the code below. */
-#define GC__KEEPS_VECTORS unused
-#define GC__THREAD_POINTER() ((uintptr_t)0)
 
 /* Defines a function that returns the address of code that assembly calls with two words in x16 and x17: it calls
    function(first, second), and preserves all other registers. It leaves in x16 the stack pointer or, if that returns false, the
@@ -4533,12 +4515,6 @@ __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
 
-/* Barriers are in C, and call C functions. */
-#define GC__KEEPS_VECTORS unused
-#define GC__THREAD_POINTER() ((uintptr_t)0)
-#define GC__LOG_STORE_CALL(name, function, ages, logging) \
-    GC__FN void name(void) {}
-
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("" : : : "memory"); }
 GC__FN uint64_t gc__cpu_ticks(void) { return gc__os_now_ns(); }
 
@@ -4564,6 +4540,15 @@ gc__save_registers(uintptr_t *registers) {
     gc__cpu_copy_frame(registers, (uintptr_t)__builtin_dwarf_cfa());
     gc__cpu_keep_frame();
 }
+#endif
+#if !defined(__x86_64__) || defined(_WIN32)
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#ifndef __aarch64__
+/* The barrier that calls a function is in C. */
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+#endif
 #endif
 /* What a processor need not define. */
 #ifndef GC__LOG_STORE_ADDRESS

@@ -14,8 +14,6 @@
 #define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
 
 /* The short path that uses the thread pointer is for x86-64 only. Vector registers are saved by the code below. */
-#define GC__KEEPS_VECTORS unused
-#define GC__THREAD_POINTER() ((uintptr_t)0)
 
 /* Defines a function that returns the address of code that assembly calls with two words in x16 and x17: it calls
    function(first, second), and preserves all other registers. It leaves in x16 the stack pointer or, if that returns false, the

@@ -11,12 +11,6 @@
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
 
-/* Barriers are in C, and call C functions. */
-#define GC__KEEPS_VECTORS unused
-#define GC__THREAD_POINTER() ((uintptr_t)0)
-#define GC__LOG_STORE_CALL(name, function, ages, logging) \
-    GC__FN void name(void) {}
-
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("" : : : "memory"); }
 GC__FN uint64_t gc__cpu_ticks(void) { return gc__os_now_ns(); }
 

@@ -24,13 +24,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
-#ifdef _WIN32
-/* The barrier that calls a function is in C. */
-#define GC__KEEPS_VECTORS unused
-#define GC__THREAD_POINTER() ((uintptr_t)0)
-#define GC__LOG_STORE_CALL(name, function, ages, logging) \
-    GC__FN void name(void) {}
-#else
+#ifndef _WIN32
 /* For functions that run in the middle of inline assembly, which expects its vector registers to be preserved. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 #define GC__THREAD_POINTER() \

@@ -469,14 +469,6 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
 }
 #endif
 
-GC__FN uint64_t gc__os_stack_hash(void) {
-    void *frames[GC__STACK_FRAMES];
-    int count = gc__os_stack_frames(frames);
-    uint64_t hash = 1469598103934665603u;
-    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
-    return hash;
-}
-
 GC__FN const char *gc__os_setting(const char *variable) {
     const char *value = secure_getenv(variable);
     return value && *value ? value : NULL;

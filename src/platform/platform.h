@@ -230,7 +230,13 @@ GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address);
 GC__FN bool gc__os_is_file_code(const void *address);
 /* Returns a hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only
    as far as functions have frame pointers (-fno-omit-frame-pointer). */
-GC__FN uint64_t gc__os_stack_hash(void);
+GC__FN uint64_t gc__os_stack_hash(void) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    return hash;
+}
 
 /* Returns a variable of the environment; NULL if it is unset or empty, or the program has rights that its user lacks
    (setuid). */
@@ -252,6 +258,15 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
 #include "cpu_portable.h"
+#if !defined(__x86_64__) || defined(_WIN32)
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#ifndef __aarch64__
+/* The barrier that calls a function is in C. */
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+#endif
+#endif
 /* What a processor need not define. */
 #ifndef GC__LOG_STORE_ADDRESS
 #define GC__LOG_STORE_ADDRESS(name) name

@@ -12,6 +12,16 @@ static void garbage(size_t total) {
     for (size_t i = 0; i < total; i += 1024) new_bytes(1024);
 }
 
+enum { KEPT = 20000 };
+/* Gives each of its items another object, so many times. */
+static void fill(vector *keep, size_t times) {
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < times * KEPT; i++) {
+        bytes *b = new_bytes(512);
+        gc_store(gc, &keep->items[i % KEPT], b);
+    }
+}
+
 static gc_pacing pacing(void) {
     gc_pacing now;
     gc_heap_pacing(heap, &now);
@@ -55,20 +65,14 @@ static void paused_at_the_limit(void) {
 
 /* The marking that runs goes on, but does not end. */
 static void paused_while_marking(void) {
-    vector *keep = new_vector(20000);
+    vector *keep = new_vector(KEPT);
     GC_ROOTS(gc, keep);
-    for (size_t i = 0; i < 20000; i++) {
-        bytes *b = new_bytes(512);
-        gc_store(gc, &keep->items[i], b);
-    }
+    fill(keep, 1);
     gc_collect(heap, 1, GC_COLLECT_BLOCKING);
     gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
     pause_heap(true);
     uint64_t before = collections();
-    for (size_t i = 0; i < 20000; i++) {
-        bytes *b = new_bytes(512);
-        gc_store(gc, &keep->items[i], b);
-    }
+    fill(keep, 1);
     is(collections(), before, "no collection, and no end of the marking");
     pause_heap(false);
     garbage(16 * MIB);
@@ -102,13 +106,10 @@ static uint64_t full_of(unsigned percent) {
     gc_pacing now = pacing();
     now.growth_percent = percent;
     is(gc_heap_set_pacing(heap, &now), GC_OK, "growth of %u %%", percent);
-    vector *keep = new_vector(20000);
+    vector *keep = new_vector(KEPT);
     GC_ROOTS(gc, keep);
     uint64_t before = stats().collections[2];
-    for (size_t i = 0; i < 60000; i++) {
-        bytes *b = new_bytes(512);
-        gc_store(gc, &keep->items[i % 20000], b);
-    }
+    fill(keep, 3);
     return stats().collections[2] - before;
 }
 
@@ -119,12 +120,9 @@ static void growth(void) {
 
 /* Steps do all that a cycle needs, in a heap that nobody allocates in. */
 static void steps_of_a_cycle(void) {
-    vector *keep = new_vector(20000);
+    vector *keep = new_vector(KEPT);
     GC_ROOTS(gc, keep);
-    for (size_t i = 0; i < 20000; i++) {
-        bytes *b = new_bytes(512);
-        gc_store(gc, &keep->items[i], b);
-    }
+    fill(keep, 1);
     pause_heap(true);
     gc_collect(heap, 1, GC_COLLECT_BLOCKING);
     gc_collect(heap, 1, GC_COLLECT_BLOCKING);
