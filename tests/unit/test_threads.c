@@ -250,17 +250,24 @@ static void ended(void) {
 /* Leaving scopes. */
 
 static jmp_buf buffer;
-static void jump_out(void) {
+static __attribute__((noinline)) void jump_out(void) {
     node *inner = new_node(2);
     GC_ROOTS(gc, inner);
     longjmp(buffer, 1);
+}
+/* So deep that later calls neither cover nor overwrite the frame that is left. */
+static __attribute__((noinline)) void jump_from_below(void) {
+    volatile char depth[4096];
+    depth[0] = 0;
+    jump_out();
+    depth[1] = depth[0];
 }
 
 static __attribute__((noinline)) void jump(bool restore) {
     node *a = new_node(1);
     GC_ROOTS(gc, a);
     gc_frame *mark = gc_frames_mark(gc);
-    if (setjmp(buffer) == 0) jump_out();
+    if (setjmp(buffer) == 0) jump_from_below();
     if (restore) gc_frames_restore(gc, mark);
     full();
     is(a->value, 1, "frames after longjmp");
