@@ -7079,7 +7079,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
             }
         }
         if (index >> 6 != word) {
-            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
+            marks[word] |= bits;
             bits = 0;
             word = index >> 6;
         }
@@ -7087,7 +7087,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
         sum += bytes;
         at += bytes;
     }
-    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE); /* a marker may be reading it */
+    if (bits) marks[word] |= bits;
     return sum;
 }
 
@@ -7883,6 +7883,7 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     size_t bytes = gc__index_range(region, at, end);
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
+    gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
     if (!gc__born_needs_cards(heap)) return;
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
 }
@@ -10250,10 +10251,10 @@ GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->
    the object should have waited, the region is *unasked*, and the final mark scans them.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
-   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that
-   collection. No object is born there. So at any time a white object to which a scanned one refers is grey by then,
-   or about to be shaded by the thread that stores the reference. References from roots, young objects and waiting
-   objects are traced in the final pause. */
+   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that collection.
+   No object is born there. So at any time a white object to which a scanned one refers is grey by then, or about to be
+   shaded by the thread that stores the reference. References from roots, young objects and waiting objects are traced in
+   the final pause. */
 
 
 /* Barriers log at most this many entries unchecked, which may lead to marked objects only; */
