@@ -1982,13 +1982,13 @@ GC__FN void gc__lock_fork_release(gc__lock *lock);
    known. */
 GC__FN bool gc__os_is_single_threaded(void);
 static uint64_t gc__os_selves; /* atomic */
-static __thread uint64_t gc__os_identity;
+static __thread uint64_t gc__os_identity = UINT64_MAX; /* UINT64_MAX: none yet, so the thread holds no lock */
 GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
     gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
     return gc__os_identity;
 }
 /* Returns a number that stands for the calling thread, and for no other that ever was or will be. Not 0. */
-GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity != UINT64_MAX) ? gc__os_identity : gc__os_self_new(); }
 /* Returns the system's number of the calling thread, by which other processes name it, until it ends. */
 GC__FN uint32_t gc__os_thread_number(void);
 
@@ -2340,7 +2340,7 @@ struct gc__lock {
 
 GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
-    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_identity;
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
@@ -2352,7 +2352,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
               "destroyed already");
     gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     pthread_mutex_unlock(&lock->mutex);
 }
@@ -3773,7 +3773,7 @@ struct gc__lock {
 
 GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
-    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_identity;
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
@@ -3806,7 +3806,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     if (!gc__lock_grab(lock, 1)) gc__lock_wait(lock, UINT64_MAX);
     gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2 && gc__os_has_waits())
         gc__os_waits.wake_one(&lock->state);
@@ -4664,9 +4664,10 @@ GC__DATA(const char GC__CONFIGURATION = 1);
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
-GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((GC__PRINTF(2, 3), __noreturn__, __cold__));
-GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3), cold));
+GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) __attribute__((GC__PRINTF(2, 3), __noreturn__));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2)));
+GC__COLD void gc__warn(const gc_options *options, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 
 /* Records why a call fails, and returns `result`. */
 GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
@@ -4678,8 +4679,13 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     return result;
 }
 
+/* Ends a checked build, if the failure that was recorded last is a fault of the program. */
+GC__FN gc_result gc__misused(gc_result result) {
+    GC_ASSERT(false, "%s", gc__last_message);
+    return result;
+}
+
 /* Appends to the sentence of the last gc__fail. */
-GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;
@@ -4706,7 +4712,12 @@ GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) {
     abort();
 }
 
-GC__COLD void gc__warn(const gc_options *options, const char *message) {
+GC__COLD void gc__warn(const gc_options *options, const char *format, ...) {
+    char message[GC__MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
@@ -4738,8 +4749,7 @@ GC__COLD void gc__print_nothing(FILE *file) { fputs("nothing is printed: " GC__N
 /* Returns whether an argument is NULL that must not be, and if so records the failure of the call. */
 GC__COLD bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
-    gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name));
     return true;
 }
 
@@ -4827,10 +4837,8 @@ GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
     return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
-GC__OUT_OF_LINE bool gc__words_grow(gc__words *list) { return gc__words_reserve(list, list->count + 1); }
-
-GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_grow(list)) return false;
+GC__OUT_OF_LINE bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (!gc__words_reserve(list, list->count + 1)) return false;
     list->words[list->count++] = word;
     return true;
 }
@@ -7863,8 +7871,7 @@ GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
 
 /* Refuses a call by such a thread. */
 GC__COLD bool gc__refuse_in_trace(const char *function) {
-    gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced));
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced)));
     return true;
 }
 
@@ -7908,10 +7915,8 @@ GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uint
     if (!thread || !gc__record(thread)->asking) return false;
     gc__asking_look(thread, frame);
     if (!gc__record(thread)->asking) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an exception, first",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an "
+                                          "exception, first", function));
     return true;
 }
 
@@ -7926,11 +7931,10 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
 /* Refuses a function that was called in that frame, while this thread has stopped the program. */
 GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-             "longjmp or an exception: have it set a flag and return, and make the call afterwards",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE,
+                        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+                        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
+                        function));
     return true;
 }
 
@@ -8081,13 +8085,10 @@ GC__FN void gc__heaps_remove(const gc_heap *heap) {
 
 /* Warns about a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
-    char message[320];
-    snprintf(
-        message, sizeof message,
-        "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
-        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
-        (unsigned long long)waited_ms, gc__thread_name(thread));
-    gc__warn(&heap->options, message);
+    gc__warn(&heap->options,
+             "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
+             "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
+             (unsigned long long)waited_ms, gc__thread_name(thread));
 }
 
 /* Interrupts a thread by a signal if it may run compiled code, which need not poll. Returns whether it did. */
@@ -16415,11 +16416,10 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
 GC__COLD bool gc__is_amid_collection(gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "
-             "gc_collection_find, or have options.collection_end call %s",
-             function, function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE,
+                        "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "
+                        "gc_collection_find, or have options.collection_end call %s",
+                        function, function));
     return true;
 }
 
@@ -17397,12 +17397,10 @@ GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     bool started = workers != NULL;
     for (unsigned i = have; started && i < wanted; i++) started = gc__workers_start_one(workers, i);
     if (started) return;
-    char message[160];
     collector->workers_refused = true;
-    snprintf(message, sizeof message,
+    gc__warn(&heap->options,
              "the system gives only %u of %u collector threads: raise `ulimit -u`, or set options.collector_threads",
              workers ? workers->count : 1, wanted);
-    gc__warn(&heap->options, message);
 }
 
 /* Lets all workers take part in the collection, if that is worth it. If room is short, there is one window for each
@@ -17498,11 +17496,7 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
-    char message[240];
-    if (!obstacle) return;
-    snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
-             obstacle);
-    gc__warn(&heap->options, message);
+    if (obstacle) gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }
 
 /* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
@@ -18024,7 +18018,7 @@ GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
     gc__fail_left_out();
-    gc__warn(&heap->options, gc__last_message);
+    gc__warn(&heap->options, "%s", gc__last_message);
 }
 
 /* Checks what the host asked to be checked before each collection. */
@@ -18222,11 +18216,10 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 GC__COLD bool gc__collect_is_refused(gc_heap *heap, const char *function, uintptr_t frame) {
     const gc_thread *self = gc__thread_self(heap);
     if (self && !gc__is_cooperative(self)) {
-        gc__fail(GC_ERROR_MISUSE,
-                 "%s: the calling thread is attached and in preemptive mode: bracket the call by "
-                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
-                 function);
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_MISUSE,
+                            "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+                            "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+                            function));
         return true;
     }
     return gc__is_refused_in_hook(heap, function, frame);
@@ -18479,11 +18472,10 @@ GC__COLD void gc__explain_full(gc_heap *heap) {
    deeper in the stack looks the same, but not as often. */
 GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     if (record->asking < GC__ASKING_MAX) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
-             "times by that",
-             GC__ASKING_MAX);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE,
+                        "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
+                        "times by that",
+                        GC__ASKING_MAX));
     return true;
 }
 
@@ -18780,16 +18772,14 @@ GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
    thread that has it is in a callback. */
 GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
-                 "meanwhile: have the finalizer return");
+        gc__fail(GC_ERROR_MISUSE, "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed meanwhile: "
+                                  "have the finalizer return");
         return true;
     }
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-             "or after one of them was left by longjmp or an exception instead of returning");
-    GC_ASSERT(false, "%s", gc__last_message);
-    gc__warn(&heap->options, gc__last_message); /* few callers expect it */
+    gc__misused(gc__fail(GC_ERROR_MISUSE,
+                        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+                        "or after one of them was left by longjmp or an exception instead of returning"));
+    gc__warn(&heap->options, "%s", gc__last_message); /* few callers expect it */
     return true;
 }
 
@@ -18875,8 +18865,7 @@ GC__FN bool gc__new_bytes(const gc_type *type, size_t length, size_t *bytes) {
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
     if (fault) {
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
-        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault));
         return false;
     }
     bool overflows = __builtin_mul_overflow(length, (size_t)type->element_bytes, bytes) ||
@@ -19037,9 +19026,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
     const gc_type *type = gc__object_type((uintptr_t)array);
     size_t from = gc__object_bytes((uintptr_t)array), bytes;
     if (!type->element_bytes || !gc__in_arena((uintptr_t)array)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
-                 gc__object_name((uintptr_t)array));
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
+                             gc__object_name((uintptr_t)array)));
         return false;
     }
     if (length < ((gc_array *)array)->length || __builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
@@ -19254,14 +19242,11 @@ GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     gc__thread_leave_stacks(thread);
     if (preemptive) gc__heap_unlock(thread->heap);
     if (!within || !preemptive) return;
-    char message[384];
-    snprintf(
-        message, sizeof message,
-        "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
-        "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
-        "it leaves scopes in their order",
-        gc__thread_name(thread));
-    gc__warn(&thread->heap->options, message);
+    gc__warn(&thread->heap->options,
+             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
+             "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
+             "it leaves scopes in their order",
+             gc__thread_name(thread));
 }
 
 static __thread bool gc__ending; /* the native thread has begun to end */
@@ -19281,10 +19266,8 @@ GC__COLD bool gc__thread_ended(void) {
             gc__thread_forget(thread);
             continue;
         }
-        char message[256];
-        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
+        gc__warn(&thread->heap->options, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
                  gc__thread_name(thread));
-        gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
     return false;
@@ -19875,14 +19858,12 @@ static bool gc__is_verbose;       /* written by the thread that creates the firs
 static bool gc__shows_pauses;     /* written likewise: GC_VERBOSE=pauses */
 
 GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
-    char message[GC__MESSAGE_BYTES];
     const char *value = gc__setting(variable);
-    if (!value) return;
-    snprintf(message, sizeof message,
-             "environment %s=%.300s: the program `%.60s` (process %u) does not heed it, for %s; or unset %s for this "
-             "program, if another one is meant",
-             variable, value, gc__os_program_name(), gc__os_process_number(), why, variable);
-    gc__warn(options, message);
+    if (value)
+        gc__warn(options,
+                 "environment %s=%.300s: the program `%.60s` (process %u) does not heed it, for %s; or unset %s for this "
+                 "program, if another one is meant",
+                 variable, value, gc__os_program_name(), gc__os_process_number(), why, variable);
 }
 
 /* The same of those that ask for what the collector was compiled without. */

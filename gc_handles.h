@@ -625,8 +625,7 @@ GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, s
 
 GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
     if (gc__is_null(handle, caller, "handle")) return;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle));
 }
 
 /* Finds the place of a handle, or fails with gc__fail. */
@@ -641,8 +640,7 @@ GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *call
                                size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return false;
     if (GC__LIKELY((*segment)->heap == heap)) return true;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle));
     return false;
 }
 
@@ -651,9 +649,8 @@ GC__OUT_OF_LINE gc_word *gc__handle_find_extra(gc_handle handle, const char *cal
                                       gc__handle_segment **segment, size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return NULL;
     if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);
-    gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
-             kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED");
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
+                        kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED"));
     return NULL;
 }
 
@@ -1235,13 +1232,9 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
         gc__is_null(finalizer, "gc_finalizer_register", "finalizer"))
         return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
-    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
-        !gc__region_is_of(gc__region_of((uintptr_t)object), heap)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
-                 finalizer->finalize ? "the object is not one of this heap" : "there is no function");
-        GC_ASSERT(false, "%s", gc__last_message);
-        return GC_ERROR_MISUSE;
-    }
+    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
+        return gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
+                                   finalizer->finalize ? "the object is not one of this heap" : "there is no function"));
     if (!gc__finalizer_promise(thread)) return gc__last_result;
     gc__finalizer_add(thread, object, finalizer);
     return GC_OK;
@@ -1458,20 +1451,21 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
 /* Warns once about each finalizer that has run for longer than the host's patience. */
 GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    uint64_t now = gc__os_now_ns();
-    char message[256];
-    bool late = false;
+    uint64_t now = gc__os_now_ns(), ms = 0;
+    const char *type = NULL, *thread = NULL;
     gc__lock_take(&all->lock);
-    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
-        uint64_t ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
+    for (gc__finalizing *record = all->running; record && !type; record = record->next) {
+        ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
         if (record->reported || ms < heap->options.patience_ms) continue;
-        late = record->reported = true;
-        snprintf(message, sizeof message,
-                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
-                 record->type, (unsigned long long)ms, gc__thread_name(record->thread));
+        record->reported = true;
+        type = record->type;
+        thread = gc__thread_name(record->thread);
     }
     gc__lock_release(&all->lock);
-    if (late) gc__warn(&heap->options, message);
+    if (type)
+        gc__warn(&heap->options,
+                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it", type,
+                 (unsigned long long)ms, thread);
 }
 
 /* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is
@@ -1762,11 +1756,7 @@ GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, i
         GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
         closed = kind->release(value);
     }
-    if (!closed) {
-        char message[256];
-        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
-        gc__warn(&thread->heap->options, message);
-    }
+    if (!closed) gc__warn(&thread->heap->options, "the release of a %s (value %lld) failed", kind->name, (long long)value);
     errno = error;
 }
 

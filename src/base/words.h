@@ -61,10 +61,8 @@ GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
     return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
-GC__OUT_OF_LINE bool gc__words_grow(gc__words *list) { return gc__words_reserve(list, list->count + 1); }
-
-GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_grow(list)) return false;
+GC__OUT_OF_LINE bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (!gc__words_reserve(list, list->count + 1)) return false;
     list->words[list->count++] = word;
     return true;
 }

@@ -7,16 +7,14 @@
    thread that has it is in a callback. */
 GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
-                 "meanwhile: have the finalizer return");
+        gc__fail(GC_ERROR_MISUSE, "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed meanwhile: "
+                                  "have the finalizer return");
         return true;
     }
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-             "or after one of them was left by longjmp or an exception instead of returning");
-    GC_ASSERT(false, "%s", gc__last_message);
-    gc__warn(&heap->options, gc__last_message); /* few callers expect it */
+    gc__misused(gc__fail(GC_ERROR_MISUSE,
+                        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+                        "or after one of them was left by longjmp or an exception instead of returning"));
+    gc__warn(&heap->options, "%s", gc__last_message); /* few callers expect it */
     return true;
 }
 
@@ -102,8 +100,7 @@ GC__FN bool gc__new_bytes(const gc_type *type, size_t length, size_t *bytes) {
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
     if (fault) {
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
-        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault));
         return false;
     }
     bool overflows = __builtin_mul_overflow(length, (size_t)type->element_bytes, bytes) ||
@@ -264,9 +261,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
     const gc_type *type = gc__object_type((uintptr_t)array);
     size_t from = gc__object_bytes((uintptr_t)array), bytes;
     if (!type->element_bytes || !gc__in_arena((uintptr_t)array)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
-                 gc__object_name((uintptr_t)array));
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
+                             gc__object_name((uintptr_t)array)));
         return false;
     }
     if (length < ((gc_array *)array)->length || __builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||

@@ -72,14 +72,11 @@ GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     gc__thread_leave_stacks(thread);
     if (preemptive) gc__heap_unlock(thread->heap);
     if (!within || !preemptive) return;
-    char message[384];
-    snprintf(
-        message, sizeof message,
-        "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
-        "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
-        "it leaves scopes in their order",
-        gc__thread_name(thread));
-    gc__warn(&thread->heap->options, message);
+    gc__warn(&thread->heap->options,
+             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
+             "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
+             "it leaves scopes in their order",
+             gc__thread_name(thread));
 }
 
 static __thread bool gc__ending; /* the native thread has begun to end */
@@ -99,10 +96,8 @@ GC__COLD bool gc__thread_ended(void) {
             gc__thread_forget(thread);
             continue;
         }
-        char message[256];
-        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
+        gc__warn(&thread->heap->options, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
                  gc__thread_name(thread));
-        gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
     return false;

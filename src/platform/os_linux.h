@@ -210,7 +210,7 @@ struct gc__lock {
 
 GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
-    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_identity;
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
@@ -222,7 +222,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
               "destroyed already");
     gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     pthread_mutex_unlock(&lock->mutex);
 }

@@ -55,8 +55,7 @@ GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
 
 /* Refuses a call by such a thread. */
 GC__COLD bool gc__refuse_in_trace(const char *function) {
-    gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced));
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced)));
     return true;
 }
 
@@ -100,10 +99,8 @@ GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uint
     if (!thread || !gc__record(thread)->asking) return false;
     gc__asking_look(thread, frame);
     if (!gc__record(thread)->asking) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an exception, first",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an "
+                                          "exception, first", function));
     return true;
 }
 
@@ -118,11 +115,10 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
 /* Refuses a function that was called in that frame, while this thread has stopped the program. */
 GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-             "longjmp or an exception: have it set a flag and return, and make the call afterwards",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE,
+                        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+                        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
+                        function));
     return true;
 }
 

@@ -388,13 +388,9 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
         gc__is_null(finalizer, "gc_finalizer_register", "finalizer"))
         return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
-    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
-        !gc__region_is_of(gc__region_of((uintptr_t)object), heap)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
-                 finalizer->finalize ? "the object is not one of this heap" : "there is no function");
-        GC_ASSERT(false, "%s", gc__last_message);
-        return GC_ERROR_MISUSE;
-    }
+    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
+        return gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
+                                   finalizer->finalize ? "the object is not one of this heap" : "there is no function"));
     if (!gc__finalizer_promise(thread)) return gc__last_result;
     gc__finalizer_add(thread, object, finalizer);
     return GC_OK;
@@ -611,20 +607,21 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
 /* Warns once about each finalizer that has run for longer than the host's patience. */
 GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    uint64_t now = gc__os_now_ns();
-    char message[256];
-    bool late = false;
+    uint64_t now = gc__os_now_ns(), ms = 0;
+    const char *type = NULL, *thread = NULL;
     gc__lock_take(&all->lock);
-    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
-        uint64_t ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
+    for (gc__finalizing *record = all->running; record && !type; record = record->next) {
+        ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
         if (record->reported || ms < heap->options.patience_ms) continue;
-        late = record->reported = true;
-        snprintf(message, sizeof message,
-                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
-                 record->type, (unsigned long long)ms, gc__thread_name(record->thread));
+        record->reported = true;
+        type = record->type;
+        thread = gc__thread_name(record->thread);
     }
     gc__lock_release(&all->lock);
-    if (late) gc__warn(&heap->options, message);
+    if (type)
+        gc__warn(&heap->options,
+                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it", type,
+                 (unsigned long long)ms, thread);
 }
 
 /* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is

@@ -326,8 +326,7 @@ GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, s
 
 GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
     if (gc__is_null(handle, caller, "handle")) return;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle));
 }
 
 /* Finds the place of a handle, or fails with gc__fail. */
@@ -342,8 +341,7 @@ GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *call
                                size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return false;
     if (GC__LIKELY((*segment)->heap == heap)) return true;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle));
     return false;
 }
 
@@ -352,9 +350,8 @@ GC__OUT_OF_LINE gc_word *gc__handle_find_extra(gc_handle handle, const char *cal
                                       gc__handle_segment **segment, size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return NULL;
     if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);
-    gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
-             kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED");
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
+                        kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED"));
     return NULL;
 }
 

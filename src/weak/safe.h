@@ -48,11 +48,7 @@ GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, i
         GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
         closed = kind->release(value);
     }
-    if (!closed) {
-        char message[256];
-        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
-        gc__warn(&thread->heap->options, message);
-    }
+    if (!closed) gc__warn(&thread->heap->options, "the release of a %s (value %lld) failed", kind->name, (long long)value);
     errno = error;
 }
 
