@@ -240,14 +240,14 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
         gc__shade_wait(precleaner->heap, gc__traced);
         return;
     }
-    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
+    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), entries->entry_bytes,
                           entries->count, &first);
     for (size_t i = first; i < first + count; i++) {
         bool lives = gc__entry_part_is_clean(precleaner, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
         bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
         if (entries->kind != GC_WEAK_REFS)
             lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
-        uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
+        uintptr_t at = gc__entry_low(entries) + i * entries->entry_bytes;
         uintptr_t from = precleaner->part.from, offset = gc__max(at, from) - from;
         if (!lives) precleaner->left |= UINT32_C(1) << offset / GC__TABLE_SLICE;
     }
