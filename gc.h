@@ -7926,10 +7926,11 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
 /* Refuses a function that was called in that frame, while this thread has stopped the program. */
 GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
-    gc__misused(gc__fail(GC_ERROR_MISUSE,
-                        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-                        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
-                        function));
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
+        function));
     return true;
 }
 
@@ -8428,7 +8429,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     return stack;
 }
 
-GC_API void gc_stack_destroy(gc_stack *stack) {
+GC_API __attribute__((cold)) void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
     gc__frames_assign(stack->heap, stack->frames, stack->last, NULL);
@@ -15076,11 +15077,9 @@ GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
         return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
-        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), "
-               "or to "
-               "one that a collection has freed or moved because this slot was not reported as a root, or was stored "
-               "to "
-               "without the write barrier (gc_store)";
+        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), or "
+               "to one that a collection has freed or moved because this slot was not reported as a root, or was stored "
+               "to without the write barrier (gc_store)";
     return NULL;
 }
 
@@ -16215,8 +16214,7 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
 GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
     int longest = -1;
     for (int part = 0; part < GC__PAUSE_PARTS; part++)
-        if (!(done >> part & 1) &&
-            (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
+        if (!(done >> part & 1) && (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
             longest = part;
     return longest;
 }
@@ -17491,7 +17489,8 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
-    if (obstacle) gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
+    if (!obstacle) return;
+    gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }
 
 /* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
@@ -18467,10 +18466,10 @@ GC__COLD void gc__explain_full(gc_heap *heap) {
    deeper in the stack looks the same, but not as often. */
 GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     if (record->asking < GC__ASKING_MAX) return false;
-    gc__misused(gc__fail(GC_ERROR_MISUSE,
-                        "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
-                        "times by that",
-                        GC__ASKING_MAX));
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d times by that",
+        GC__ASKING_MAX));
     return true;
 }
 
@@ -18767,13 +18766,14 @@ GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
    thread that has it is in a callback. */
 GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
-        gc__fail(GC_ERROR_MISUSE, "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed meanwhile: "
-                                  "have the finalizer return");
+        gc__fail(GC_ERROR_MISUSE, "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
+                                  "meanwhile: have the finalizer return");
         return true;
     }
-    gc__misused(gc__fail(GC_ERROR_MISUSE,
-                        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-                        "or after one of them was left by longjmp or an exception instead of returning"));
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+        "or after one of them was left by longjmp or an exception instead of returning"));
     gc__warn(&heap->options, "%s", gc__last_message); /* few callers expect it */
     return true;
 }
@@ -19331,7 +19331,7 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
     return thread;
 }
 
-GC_API void gc_thread_destroy(gc_thread *thread) {
+GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
     if (!thread || !gc__record(thread)->unbound) return;
     gc_heap *heap = thread->heap;
@@ -19341,7 +19341,7 @@ GC_API void gc_thread_destroy(gc_thread *thread) {
     free(thread);
 }
 
-GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
     if (!heap) { /* if gc_heap_create has failed, gc_last_message() says why */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
@@ -20126,7 +20126,7 @@ GC__COLD gc_heap *gc__heap_open(const gc_options *options) {
     return NULL;
 }
 
-GC_API gc_heap *gc_heap_create(const gc_options *given) {
+GC_API __attribute__((cold)) gc_heap *gc_heap_create(const gc_options *given) {
     GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
@@ -20231,7 +20231,7 @@ GC__COLD void gc__heap_abandon(gc_heap *heap) {
     }
 }
 
-GC_API void gc_heap_destroy(gc_heap *heap) {
+GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;

@@ -151,8 +151,7 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
 GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
     int longest = -1;
     for (int part = 0; part < GC__PAUSE_PARTS; part++)
-        if (!(done >> part & 1) &&
-            (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
+        if (!(done >> part & 1) && (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
             longest = part;
     return longest;
 }

@@ -215,11 +215,9 @@ GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
         return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
-        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), "
-               "or to "
-               "one that a collection has freed or moved because this slot was not reported as a root, or was stored "
-               "to "
-               "without the write barrier (gc_store)";
+        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), or "
+               "to one that a collection has freed or moved because this slot was not reported as a root, or was stored "
+               "to without the write barrier (gc_store)";
     return NULL;
 }
 

@@ -7,13 +7,14 @@
    thread that has it is in a callback. */
 GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
-        gc__fail(GC_ERROR_MISUSE, "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed meanwhile: "
-                                  "have the finalizer return");
+        gc__fail(GC_ERROR_MISUSE, "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
+                                  "meanwhile: have the finalizer return");
         return true;
     }
-    gc__misused(gc__fail(GC_ERROR_MISUSE,
-                        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-                        "or after one of them was left by longjmp or an exception instead of returning"));
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+        "or after one of them was left by longjmp or an exception instead of returning"));
     gc__warn(&heap->options, "%s", gc__last_message); /* few callers expect it */
     return true;
 }

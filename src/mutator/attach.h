@@ -166,7 +166,7 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
     return thread;
 }
 
-GC_API void gc_thread_destroy(gc_thread *thread) {
+GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
     if (!thread || !gc__record(thread)->unbound) return;
     gc_heap *heap = thread->heap;
@@ -176,7 +176,7 @@ GC_API void gc_thread_destroy(gc_thread *thread) {
     free(thread);
 }
 
-GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
     if (!heap) { /* if gc_heap_create has failed, gc_last_message() says why */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");

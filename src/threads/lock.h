@@ -115,10 +115,11 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
 /* Refuses a function that was called in that frame, while this thread has stopped the program. */
 GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
-    gc__misused(gc__fail(GC_ERROR_MISUSE,
-                        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-                        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
-                        function));
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
+        function));
     return true;
 }
 

@@ -21,7 +21,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     return stack;
 }
 
-GC_API void gc_stack_destroy(gc_stack *stack) {
+GC_API __attribute__((cold)) void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
     gc__frames_assign(stack->heap, stack->frames, stack->last, NULL);

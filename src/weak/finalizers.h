@@ -605,7 +605,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
 }
 
 /* Warns once about each finalizer that has run for longer than the host's patience. */
-GC__HOT void gc__finalizers_watch(gc_heap *heap) {
+GC__COLD void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns(), ms = 0;
     const char *type = NULL, *thread = NULL;
