@@ -925,7 +925,7 @@ enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALI
 
 GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
 
-GC__FN size_t gc__due_total(const gc__finalizers *all) {
+GC__OUT_OF_LINE size_t gc__due_total(const gc__finalizers *all) {
     return gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
 }
 
@@ -1101,7 +1101,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 }
 
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
-GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
+GC__COLD void gc__finalizers_preclean_begin(gc__finalizers *all) {
     gc__preclean_begin(&all->old, 0);
     all->packed = all->packing = all->asked.count = all->sought = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
@@ -1289,7 +1289,7 @@ GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
 }
 
 /* Lets the marker shade what is queued when a cycle begins. */
-GC__HOT void gc__due_preclean_begin(gc__finalizers *all) {
+GC__COLD void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
         all->due[i].shading = all->due[i].pairs.count;
@@ -1395,7 +1395,7 @@ GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
 }
 
 /* In a remark, when nothing white can be reached: finalizers of old white objects are due. */
-GC__HOT void gc__finalizers_remark(gc_heap *heap) {
+GC__COLD void gc__finalizers_remark(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     size_t before = gc__due_total(all);
@@ -1925,7 +1925,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
 }
 
 /* Begins a cycle: no handle is precleaned. */
-GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
+GC__COLD void gc__handles_preclean_begin(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->precleaned, 0, sizeof segment->precleaned);
     gc__preclean_begin(&heap->handles->preclean, GC__PRECLEAN_PASSES);
@@ -2437,7 +2437,7 @@ GC__FN void gc__remark_waits(gc_heap *heap) {
    and finds out which finalizers are due. The young generations have been collected in this pause, so their objects
    are alive, and the old ones to which they and roots refer were shaded. Long weak references wait for the final mark,
    when it is known which objects finalizers can reach. Without memory for lists, all of it is left to the final mark. */
-GC__HOT void gc__remark(gc_heap *heap) {
+GC__COLD void gc__remark(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__is_remark(heap) || !gc__heap_is_marking(heap) || gc__marker_is_spoilt(heap)) return;
     gc__phase_begin(heap, GC_PHASE_REMARK);

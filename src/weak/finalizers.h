@@ -87,7 +87,7 @@ enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALI
 
 GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
 
-GC__FN size_t gc__due_total(const gc__finalizers *all) {
+GC__OUT_OF_LINE size_t gc__due_total(const gc__finalizers *all) {
     return gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
 }
 
@@ -263,7 +263,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 }
 
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
-GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
+GC__COLD void gc__finalizers_preclean_begin(gc__finalizers *all) {
     gc__preclean_begin(&all->old, 0);
     all->packed = all->packing = all->asked.count = all->sought = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
@@ -451,7 +451,7 @@ GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
 }
 
 /* Lets the marker shade what is queued when a cycle begins. */
-GC__HOT void gc__due_preclean_begin(gc__finalizers *all) {
+GC__COLD void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
         all->due[i].shading = all->due[i].pairs.count;
@@ -557,7 +557,7 @@ GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
 }
 
 /* In a remark, when nothing white can be reached: finalizers of old white objects are due. */
-GC__HOT void gc__finalizers_remark(gc_heap *heap) {
+GC__COLD void gc__finalizers_remark(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     size_t before = gc__due_total(all);

@@ -90,7 +90,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
 }
 
 /* Begins a cycle: no handle is precleaned. */
-GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
+GC__COLD void gc__handles_preclean_begin(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->precleaned, 0, sizeof segment->precleaned);
     gc__preclean_begin(&heap->handles->preclean, GC__PRECLEAN_PASSES);

@@ -268,7 +268,7 @@ GC__FN void gc__remark_waits(gc_heap *heap) {
    and finds out which finalizers are due. The young generations have been collected in this pause, so their objects
    are alive, and the old ones to which they and roots refer were shaded. Long weak references wait for the final mark,
    when it is known which objects finalizers can reach. Without memory for lists, all of it is left to the final mark. */
-GC__HOT void gc__remark(gc_heap *heap) {
+GC__COLD void gc__remark(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__is_remark(heap) || !gc__heap_is_marking(heap) || gc__marker_is_spoilt(heap)) return;
     gc__phase_begin(heap, GC_PHASE_REMARK);
