@@ -4641,6 +4641,7 @@ static gc__outside gc__the_outside; /* written before the first heap is created 
 GC__FN const char *gc__setting(const char *name) {
     static __thread char value[32];
     const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : gc__os_setting(name);
+    if (set && !*set) set = NULL;
     size_t length = strlen(name);
     for (const char *at = set ? NULL : gc__the_outside.settings; at; at = strchr(at, ' ')) {
         at += *at == ' ';
@@ -4679,6 +4680,10 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     vsnprintf(gc__last_message, sizeof gc__last_message, format, arguments);
     va_end(arguments);
     return result;
+}
+
+GC__COLD gc_result gc__fail_memory(const char *caller, const char *what) {
+    return gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for %s", caller, what);
 }
 
 /* Ends a checked build, if the failure that was recorded last is a fault of the program. */
@@ -7945,18 +7950,24 @@ GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function
     return gc__is_refused_in_hook(heap, function, GC__FRAME_TOP());
 }
 
+/* Takes the lock once more, if the calling thread has it. Returns whether it has. */
+GC__OUT_OF_LINE bool gc__heap_lock_again(gc_heap *heap) {
+    bool mine = gc__heap_is_locked(heap);
+    heap->threads->lock_depth += mine;
+    return mine;
+}
+
 /* Takes the lock, after the caller has saved its registers. */
 GC__OUT_OF_LINE void gc__heap_lock_or_wait(gc_heap *heap) {
     if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+    heap->threads->lock_depth++;
 }
 
 /* Takes the lock, which its owner may take again. Must not be called by signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
-    if (!gc__heap_is_locked(heap)) {
-        gc__save_registers(gc__my_registers);
-        gc__heap_lock_or_wait(heap);
-    }
-    heap->threads->lock_depth++;
+    if (gc__heap_lock_again(heap)) return;
+    gc__save_registers(gc__my_registers);
+    gc__heap_lock_or_wait(heap);
 }
 
 GC__FN void gc__thread_resume(gc_thread *thread);
@@ -7993,11 +8004,12 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
-/* Takes the lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
-   gc__heap_unlock need not return to one; that could wait, and let a collection run. */
+/* Takes the lock, which the thread does not have, for callers that have a new reference in no root when they unlock. No
+   attachment is parked then, so gc__heap_unlock need not return to one; that could wait, and let a collection run. */
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
-        gc__heap_lock(heap);
+        gc__save_registers(gc__my_registers);
+        gc__heap_lock_or_wait(heap);
         if (!gc__my_parked) return;
         gc__heap_unlock(heap);
     }
@@ -8416,7 +8428,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     if (gc__is_null(heap, "gc_stack_create", "heap")) return NULL;
     gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
     if (!stack) {
-        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        gc__fail_memory("gc_stack_create", "the stack's record");
         return NULL;
     }
     stack->heap = heap;
@@ -9104,7 +9116,7 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
     }
     gc__lock_release(&heap->threads->roots_lock);
     if (reserved) return GC_OK;
-    return gc__fail(GC_ERROR_MEMORY, "gc_roots_add: the system gives no memory for the list of global roots");
+    return gc__fail_memory("gc_roots_add", "the list of global roots");
 }
 
 GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
@@ -14845,6 +14857,13 @@ GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
     text[bytes - 1] = 0;
 }
 
+/* Prints where the calling thread is in the host's program, if that is known. */
+GC__COLD void gc__stress_print_location(gc_heap *heap) {
+    char location[sizeof(((gc__stress_place *)0)->location)];
+    gc__stress_location(heap, location, sizeof location);
+    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+}
+
 GC__COLD gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
     uintptr_t *words = heap->stress->kept.words;
     return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
@@ -15046,10 +15065,8 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     if (stale) gc__stress_print_place(heap, region->condemned);
     if (!stale || region->condemned != last) gc__stress_print_place(heap, last);
     void *frames[GC__STACK_FRAMES];
-    char location[sizeof(((gc__stress_place *)0)->location)];
     fprintf(stderr, "gc.h: this collection is here:\n");
-    gc__stress_location(verifier->heap, location, sizeof location);
-    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+    gc__stress_print_location(verifier->heap);
     gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
 }
 
@@ -15666,9 +15683,7 @@ __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     gc__stress_print_place(heap, region->condemned);
     fprintf(stderr, "gc.h: the %s is here:\n", gc__is_stored(address) ? "store" : "use");
-    char location[sizeof(((gc__stress_place *)0)->location)];
-    gc__stress_location(heap, location, sizeof location);
-    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+    gc__stress_print_location(heap);
     gc__print_fault(words);
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
@@ -19067,7 +19082,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_object_add_external: the system gives no memory for the table");
+        return gc__fail_memory("gc_object_add_external", "the table");
     if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
@@ -19192,13 +19207,7 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
-GC__COLD gc_thread **gc__thread_link(gc_thread *thread) {
-    gc_thread **link = &thread->heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    return link;
-}
-
-/* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
+/* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
@@ -19209,14 +19218,21 @@ GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     *link = gc__record(thread)->next;
 }
 
-/* Ends the calling thread's attachment, in either mode. */
-GC__COLD void gc__thread_leave(gc_thread *thread) {
+/* Takes the thread, which is in either mode, out of its heap's list. */
+GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc_thread **link = &heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    gc__thread_unlist(thread, link);
+    gc__heap_unlock(heap);
+}
+
+/* Ends the calling thread's attachment. */
+GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
-    gc__heap_lock(heap);
-    gc__thread_unlist(thread, gc__thread_link(thread));
-    gc__heap_unlock(heap);
+    gc__thread_take_out(thread);
     gc__thread_forget(thread);
 }
 
@@ -19296,7 +19312,7 @@ typedef struct gc__attachment {
 GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
     if (!all) {
-        gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for the thread's record", function);
+        gc__fail_memory(function, "the thread's record");
         return NULL;
     }
     gc_thread *thread = &all->record.thread;
@@ -19334,10 +19350,7 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
 GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
     if (!thread || !gc__record(thread)->unbound) return;
-    gc_heap *heap = thread->heap;
-    gc__heap_lock(heap);
-    gc__thread_unlist(thread, gc__thread_link(thread));
-    gc__heap_unlock(heap);
+    gc__thread_take_out(thread);
     free(thread);
 }
 
@@ -19509,15 +19522,21 @@ GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     return true;
 }
 
-GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
-    if (gc__is_null(thread, "gc_finalizer_running", "thread") || !thread->heap) return NULL;
-    gc__finalizers *all = thread->heap->finalizers;
+/* Returns the finalizer that the thread runs, or NULL. If `frame` is not NULL, it is the frame of the public function in
+   which the thread asks. */
+GC__COLD const gc_finalizer *gc__finalizer_of(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
+    if (frame) gc__finalizing_drop(all, thread, frame);
     const gc__finalizing *record = all->running;
     while (record && record->thread != thread) record = record->next;
     const gc_finalizer *running = record ? record->finalizer : NULL;
     gc__lock_release(&all->lock);
     return running;
+}
+
+GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
+    if (gc__is_null(thread, "gc_finalizer_running", "thread") || !thread->heap) return NULL;
+    return gc__finalizer_of(thread->heap->finalizers, thread, NULL);
 }
 
 GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
@@ -19553,17 +19572,6 @@ GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadl
     gc__finalizers_watch(heap);
 }
 
-/* Returns whether the thread runs a finalizer. `frame` is the frame of the public function in which the thread asks,
-   or NULL. */
-GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
-    gc__lock_take(&all->lock);
-    if (frame) gc__finalizing_drop(all, thread, frame);
-    const gc__finalizing *record = all->running;
-    while (record && record->thread != thread) record = record->next;
-    gc__lock_release(&all->lock);
-    return record != NULL;
-}
-
 GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     uint64_t now = gc__os_now_ns();
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
@@ -19574,7 +19582,7 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__is_finalizing(all, thread, __builtin_frame_address(0))) return false;
+    if (gc__finalizer_of(all, thread, __builtin_frame_address(0))) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (!gc_finalizer_pending(heap)) return true;
@@ -19705,9 +19713,9 @@ GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
 /* Runs the remaining finalizers. Returns false if the heap cannot be freed. */
 GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
-    bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
-    (void)finalizing;
-    GC_ASSERT(!finalizing, "gc_heap_destroy: called by a finalizer");
+    const gc_finalizer *running = self ? gc__finalizer_of(heap->finalizers, self, frame) : NULL;
+    (void)running;
+    GC_ASSERT(!running, "gc_heap_destroy: called by a finalizer");
     uint64_t deadline = gc__deadline(heap->options.patience_ms);
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
@@ -19842,7 +19850,7 @@ GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
 GC__COLD gc_result gc__fork_open(void) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;
-    return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
+    return gc__fail_memory("gc_heap_create", "the handlers of fork()");
 }
 /* What a process reports about its collector: when the first heap is created, settings of the environment that have
    no effect in this process; at its end, if GC_VERBOSE is set, that the collector was in use and what it found. */
@@ -19931,7 +19939,7 @@ GC__COLD void gc__announce_end(void) {
    gc__fail, if the value is no number. */
 GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     const char *text = gc__setting(name);
-    if (!text || !*text) return true;
+    if (!text) return true;
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value > ~0u)
@@ -19949,7 +19957,7 @@ GC__COLD bool gc__is_set(const char *name) {
 GC__COLD gc_result gc__stress_from_environment(gc_options *options) {
     static const char *const names[] = {"", "allocation", "safepoint", "", "stack", "location"}; /* by GC_STRESS_* */
     const char *stress = gc__setting("GC_STRESS");
-    if (!stress || !*stress) return GC_OK;
+    if (!stress) return GC_OK;
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(stress, names[i]) != 0) continue;
         options->debug.stress = (gc_stress)i;
@@ -19974,8 +19982,7 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
                                          !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
         return GC_ERROR_OPTION;
-    const char *concurrent = gc__setting("GC_CONCURRENT");
-    if (GC_CONCURRENT && concurrent && *concurrent)
+    if (GC_CONCURRENT && gc__setting("GC_CONCURRENT"))
         options->concurrent = gc__is_set("GC_CONCURRENT") ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     if (!GC_DIAGNOSTICS) return GC_OK;
     if (gc__is_set("GC_VERIFY")) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
@@ -20064,7 +20071,7 @@ GC__COLD void gc__heap_start_pace(gc_heap *heap) {
 GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
     if (!all) {
-        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        gc__fail_memory("gc_heap_create", "the heap's record");
         return NULL;
     }
     gc_heap *heap = &all->heap;
@@ -20192,7 +20199,7 @@ GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
         bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
-        if (stays || gc__is_finalizing(heap->finalizers, thread, NULL)) {
+        if (stays || gc__finalizer_of(heap->finalizers, thread, NULL)) {
             link = &gc__record(thread)->next;
         } else {
             *link = gc__record(thread)->next;

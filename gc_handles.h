@@ -461,7 +461,7 @@ GC__FN gc_word *gc__handle_cache_pop(gc__handle_cache *cache) {
     return place;
 }
 
-GC__FN void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, size_t count) {
+GC__OUT_OF_LINE void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, size_t count) {
     for (; count && from->count; count--) gc__handle_cache_push(to, gc__handle_cache_pop(from));
 }
 
@@ -474,8 +474,7 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 /* Reports that memory for handles was refused, which counts towards the limit. */
 GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
     gc__count(&heap->metadata_bytes, 0 - bytes);
-    gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
-    return false;
+    return gc__fail_memory("gc_handle_create", "more handles") == GC_OK;
 }
 
 /* Adds a segment; its free blocks are linked by their first places. Requires the handles' lock. */

@@ -31,6 +31,10 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     return result;
 }
 
+GC__COLD gc_result gc__fail_memory(const char *caller, const char *what) {
+    return gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for %s", caller, what);
+}
+
 /* Ends a checked build, if the failure that was recorded last is a fault of the program. */
 GC__FN gc_result gc__misused(gc_result result) {
     GC_ASSERT(false, "%s", gc__last_message);

@@ -236,9 +236,7 @@ __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     gc__stress_print_place(heap, region->condemned);
     fprintf(stderr, "gc.h: the %s is here:\n", gc__is_stored(address) ? "store" : "use");
-    char location[sizeof(((gc__stress_place *)0)->location)];
-    gc__stress_location(heap, location, sizeof location);
-    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+    gc__stress_print_location(heap);
     gc__print_fault(words);
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();

@@ -184,10 +184,8 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     if (stale) gc__stress_print_place(heap, region->condemned);
     if (!stale || region->condemned != last) gc__stress_print_place(heap, last);
     void *frames[GC__STACK_FRAMES];
-    char location[sizeof(((gc__stress_place *)0)->location)];
     fprintf(stderr, "gc.h: this collection is here:\n");
-    gc__stress_location(verifier->heap, location, sizeof location);
-    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+    gc__stress_print_location(verifier->heap);
     gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
 }
 

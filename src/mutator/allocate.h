@@ -308,7 +308,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_object_add_external: the system gives no memory for the table");
+        return gc__fail_memory("gc_object_add_external", "the table");
     if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;

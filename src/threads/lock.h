@@ -134,18 +134,24 @@ GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function
     return gc__is_refused_in_hook(heap, function, GC__FRAME_TOP());
 }
 
+/* Takes the lock once more, if the calling thread has it. Returns whether it has. */
+GC__OUT_OF_LINE bool gc__heap_lock_again(gc_heap *heap) {
+    bool mine = gc__heap_is_locked(heap);
+    heap->threads->lock_depth += mine;
+    return mine;
+}
+
 /* Takes the lock, after the caller has saved its registers. */
 GC__OUT_OF_LINE void gc__heap_lock_or_wait(gc_heap *heap) {
     if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+    heap->threads->lock_depth++;
 }
 
 /* Takes the lock, which its owner may take again. Must not be called by signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
-    if (!gc__heap_is_locked(heap)) {
-        gc__save_registers(gc__my_registers);
-        gc__heap_lock_or_wait(heap);
-    }
-    heap->threads->lock_depth++;
+    if (gc__heap_lock_again(heap)) return;
+    gc__save_registers(gc__my_registers);
+    gc__heap_lock_or_wait(heap);
 }
 
 GC__FN void gc__thread_resume(gc_thread *thread);
@@ -182,11 +188,12 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
-/* Takes the lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
-   gc__heap_unlock need not return to one; that could wait, and let a collection run. */
+/* Takes the lock, which the thread does not have, for callers that have a new reference in no root when they unlock. No
+   attachment is parked then, so gc__heap_unlock need not return to one; that could wait, and let a collection run. */
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
-        gc__heap_lock(heap);
+        gc__save_registers(gc__my_registers);
+        gc__heap_lock_or_wait(heap);
         if (!gc__my_parked) return;
         gc__heap_unlock(heap);
     }

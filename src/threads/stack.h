@@ -8,7 +8,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     if (gc__is_null(heap, "gc_stack_create", "heap")) return NULL;
     gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
     if (!stack) {
-        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        gc__fail_memory("gc_stack_create", "the stack's record");
         return NULL;
     }
     stack->heap = heap;
