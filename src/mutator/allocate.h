@@ -380,7 +380,8 @@ GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes) {
     return GC_OK;
 }
 
-GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved) {
+GC_API __attribute__((cold)) gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes,
+                                                              ptrdiff_t *moved) {
     uintptr_t before = (uintptr_t)stack->base;
     size_t used = (uintptr_t)stack->top - before, old = (uintptr_t)stack->limit - before, size = gc__max(old, 1024);
     *moved = 0;
