@@ -2399,11 +2399,11 @@ GC__FN void gc__lock_fork_release(gc__lock *lock) {
         gc__lock_release(lock);
 }
 
-GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
+__attribute__((noinline)) GC__COLD void gc__os_wake(const uint32_t *word) {
     syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+GC__COLD void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);
@@ -5001,7 +5001,7 @@ GC__FN void gc__map_clear(gc__map *map) {
 }
 
 /* Empties the map. If it was made for far more entries than it last held, freeing it is faster than clearing it. */
-GC__FN void gc__map_reset(gc__map *map) {
+GC__COLD void gc__map_reset(gc__map *map) {
     if (map->capacity > 4096 && map->capacity / 64 > map->count)
         gc__map_free(map);
     else
@@ -7941,7 +7941,7 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
 
 /* Refuses `function`, which needs the program to run and whose frame ends at `frame`, if this thread has stopped the
    program. Returns whether it did. */
-GC__INLINED bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
+GC__OUT_OF_LINE bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
     return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
 }
@@ -7973,7 +7973,7 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
 GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
-GC__FN void gc__unpark_all(void) {
+GC__COLD void gc__unpark_all(void) {
     const gc_heap *host = gc__my_host;
     if (host) {
         gc__my_host = NULL;
@@ -8336,7 +8336,7 @@ GC__FN void gc__frame_check_thread(const gc_heap *heap, const gc_frame *frame, c
 }
 
 /* Makes the frames of one thread belong to another thread; NULL: to none, since their heap is being destroyed. */
-GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
+GC__COLD void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
@@ -18824,13 +18824,16 @@ GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, c
     if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
 }
 
+GC__COLD void *gc__allocation_failed(const gc_options *options) {
+    if (options->abort_when_exhausted)
+        gc__fatal(options, "an allocation failed, and options.abort_when_exhausted is set: %s", gc__last_message);
+    return NULL;
+}
+
 /* Finishes a public allocation function. Such functions are never inlined, so that their return addresses are in the
    program. */
 GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
-    if (!object && thread->heap->options.abort_when_exhausted)
-        gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
-                  gc__last_message);
-    return object;
+    return object ? object : gc__allocation_failed(&thread->heap->options);
 }
 
 /* Opens a window in the thread's next local span, and returns where the object begins, or NULL if that is not

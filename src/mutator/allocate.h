@@ -60,13 +60,16 @@ GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, c
     if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
 }
 
+GC__COLD void *gc__allocation_failed(const gc_options *options) {
+    if (options->abort_when_exhausted)
+        gc__fatal(options, "an allocation failed, and options.abort_when_exhausted is set: %s", gc__last_message);
+    return NULL;
+}
+
 /* Finishes a public allocation function. Such functions are never inlined, so that their return addresses are in the
    program. */
 GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
-    if (!object && thread->heap->options.abort_when_exhausted)
-        gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
-                  gc__last_message);
-    return object;
+    return object ? object : gc__allocation_failed(&thread->heap->options);
 }
 
 /* Opens a window in the thread's next local span, and returns where the object begins, or NULL if that is not

@@ -267,11 +267,11 @@ GC__FN void gc__lock_fork_release(gc__lock *lock) {
         gc__lock_release(lock);
 }
 
-GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
+__attribute__((noinline)) GC__COLD void gc__os_wake(const uint32_t *word) {
     syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+GC__COLD void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);

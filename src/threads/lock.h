@@ -125,7 +125,7 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
 
 /* Refuses `function`, which needs the program to run and whose frame ends at `frame`, if this thread has stopped the
    program. Returns whether it did. */
-GC__INLINED bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
+GC__OUT_OF_LINE bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
     return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
 }
@@ -157,7 +157,7 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
 GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
-GC__FN void gc__unpark_all(void) {
+GC__COLD void gc__unpark_all(void) {
     const gc_heap *host = gc__my_host;
     if (host) {
         gc__my_host = NULL;

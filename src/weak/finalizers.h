@@ -115,7 +115,7 @@ GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, si
 }
 
 /* Moves the queued pairs to the start of their list, if they are few compared to those that were taken out. */
-GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
+GC__COLD void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     gc__due *due = &all->due[queue];
     if (!due->head || due->pairs.count - due->head > due->head / 4) return;
     gc__due_shift(all, queue, 0, due->head);

@@ -113,14 +113,12 @@ GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool w
 typedef struct gc__handle_visitor {
     gc_heap *heap;
     gc_visitor *visitor;
+    unsigned flags;
 } gc__handle_visitor;
 
 GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first, size_t count) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, 0);
-}
-
-GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first, size_t count) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, GC_SLOT_PINNED);
+    const gc__handle_visitor *all = (const gc__handle_visitor *)context;
+    gc_visit(all->visitor, &segment->places[first], count, all->flags);
 }
 
 GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first, size_t count) {
@@ -140,11 +138,12 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
 }
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
-    gc__handle_visitor all = {heap, visitor};
+    gc__handle_visitor all = {heap, visitor, GC_SLOT_PINNED};
     bool skips = gc__is_mark_end(heap) || gc__is_remark(heap);
     if (skips) gc__handles_preclean_last(heap);
     gc__clumps_choose(heap, generation, skips && !gc__is_checkmarked(heap)); /* checkmark begins with all roots */
-    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_strong, &all);
+    all.flags = 0;
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
     gc__finalizers_visit_due(heap, visitor);
@@ -307,7 +306,7 @@ GC__COLD void gc__handles_check_clump(void *context, gc__handle_segment *segment
 }
 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
-    gc__handle_visitor all = {heap, visitor};
+    gc__handle_visitor all = {heap, visitor, 0};
     gc__lock_take(&heap->handles->lock);
     gc__clumps_choose(heap, 2, false);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, gc__handles_check_clump, &all);
