@@ -5001,7 +5001,7 @@ GC__FN void gc__map_clear(gc__map *map) {
 }
 
 /* Empties the map. If it was made for far more entries than it last held, freeing it is faster than clearing it. */
-GC__COLD void gc__map_reset(gc__map *map) {
+GC__FN void gc__map_reset(gc__map *map) {
     if (map->capacity > 4096 && map->capacity / 64 > map->count)
         gc__map_free(map);
     else
