@@ -14914,7 +14914,6 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
         if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
 }
 
-/* Returns whether the slot is in the store buffer. */
 GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
     size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
     for (size_t i = 0; i < count; i++) /* there was no memory for the map */
@@ -15710,7 +15709,6 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
-/* Installs gc__fault as the fault handler. */
 GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED || !GC_DIAGNOSTICS) return;
@@ -15797,7 +15795,6 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     share->most_ns = gc__max(share->most_ns, gc__min(ns, share->window_ns));
 }
 
-/* Adds the recent pauses to the windows. */
 GC__COLD void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
@@ -15849,7 +15846,6 @@ GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
     return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
-/* Completes the record of the pause with the collection that has just run. */
 GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
@@ -15872,7 +15868,6 @@ GC__COLD void gc__pause_describe(gc_heap *heap) {
     pause->ambiguous = heap->stats.conservative_objects;
 }
 
-/* Inserts the pause into the longest ones. */
 GC__COLD void gc__pause_keep(gc_heap *heap) {
     gc__pauses *pauses = heap->pauses;
     gc__pause_describe(heap);
@@ -16003,7 +15998,6 @@ GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
               100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
-/* Prints the share of the pauses that each phase took. */
 GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     uint64_t total = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
@@ -16018,7 +16012,6 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     fprintf(file, "\n");
 }
 
-/* Prints a line for each collector thread with what it has done. */
 GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = gc__heap_workers(heap);
@@ -16136,7 +16129,6 @@ static const char *const gc__degenerated_texts[] = {
 #undef GC__DEGENERATED_TEXT
 };
 
-/* Appends the kind of collection, if that is a reason. */
 GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
     double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
     const char *kind = NULL;
@@ -19222,7 +19214,6 @@ GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc__heap_unlock(heap);
 }
 
-/* Ends the calling thread's attachment. */
 GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
@@ -19464,7 +19455,6 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     if (left) gc__finalizers_notify(all);
 }
 
-/* Takes a finalizer that is due, and records that it runs. */
 GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__finalizers *all, uintptr_t *object) {
     const gc_finalizer *finalizer = gc__due_take(all, object);
     if (!finalizer) return NULL;
@@ -19905,7 +19895,6 @@ GC__COLD void gc__announce(const gc_options *options) {
                                 "that defines GC_IMPLEMENTATION");
 }
 
-/* Prints the pauses of a heap that is about to be destroyed. */
 GC__COLD void gc__announce_pauses(gc_heap *heap) {
     if (!GC_DIAGNOSTICS || !gc__shows_pauses) return;
     fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
@@ -19984,7 +19973,6 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     return gc__stress_from_environment(options);
 }
 
-/* Returns whether gc.h was compiled with all that the options ask for. */
 GC__COLD bool gc__options_are_present(const gc_options *options) {
     const char *option = NULL, *macro = "GC_DIAGNOSTICS";
     if (!GC_DIAGNOSTICS && options->debug.stress) option = "debug.stress";
@@ -19999,7 +19987,6 @@ GC__COLD bool gc__options_are_present(const gc_options *options) {
     return false;
 }
 
-/* Returns whether the value is one of those that the option may have. */
 GC__COLD bool gc__option_is_known(unsigned value, unsigned most, const char *option, const char *constants) {
     if (value <= most) return true;
     return gc__fail(GC_ERROR_OPTION, "options.%s is %u, which is none of %s", option, value, constants) == GC_OK;

@@ -1176,7 +1176,6 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
     }
 }
 
-/* Forgets the finalizers that a thread runs, since its attachment ends. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -2192,10 +2191,8 @@ typedef struct gc__clumps {
     void *context;
 } gc__clumps;
 
-/* Whether settled handles are passed over. */
 GC__FN bool gc__handles_skip(const gc__handles *handles) { return GC__HAS_MARKER && handles->skips; }
 
-/* Returns whether no handle of the chunk needs processing. */
 GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
     uint64_t words[GC__HANDLE_CHUNK / 4], some = 0, all = ~(uint64_t)0;
     size_t from = piece * GC__HANDLE_CHUNK;
@@ -2264,7 +2261,6 @@ GC__HOT void gc__clumps_unit(void *context, size_t unit) {
     for (size_t block = from; block < from + GC__CHUNK_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
 }
 
-/* Calls f for handles in the chosen chunks. */
 GC__HOT void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
     gc__clumps all = {heap->handles, kinds, false, f, context};
     for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);

@@ -76,7 +76,6 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     share->most_ns = gc__max(share->most_ns, gc__min(ns, share->window_ns));
 }
 
-/* Adds the recent pauses to the windows. */
 GC__COLD void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
@@ -128,7 +127,6 @@ GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
     return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
-/* Completes the record of the pause with the collection that has just run. */
 GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
@@ -151,7 +149,6 @@ GC__COLD void gc__pause_describe(gc_heap *heap) {
     pause->ambiguous = heap->stats.conservative_objects;
 }
 
-/* Inserts the pause into the longest ones. */
 GC__COLD void gc__pause_keep(gc_heap *heap) {
     gc__pauses *pauses = heap->pauses;
     gc__pause_describe(heap);

@@ -58,7 +58,6 @@ static const char *const gc__degenerated_texts[] = {
 #undef GC__DEGENERATED_TEXT
 };
 
-/* Appends the kind of collection, if that is a reason. */
 GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
     double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
     const char *kind = NULL;

@@ -263,7 +263,6 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
-/* Installs gc__fault as the fault handler. */
 GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED || !GC_DIAGNOSTICS) return;

@@ -33,7 +33,6 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
         if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
 }
 
-/* Returns whether the slot is in the store buffer. */
 GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
     size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
     for (size_t i = 0; i < count; i++) /* there was no memory for the map */

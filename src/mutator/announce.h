@@ -61,7 +61,6 @@ GC__COLD void gc__announce(const gc_options *options) {
                                 "that defines GC_IMPLEMENTATION");
 }
 
-/* Prints the pauses of a heap that is about to be destroyed. */
 GC__COLD void gc__announce_pauses(gc_heap *heap) {
     if (!GC_DIAGNOSTICS || !gc__shows_pauses) return;
     fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),

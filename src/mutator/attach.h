@@ -48,7 +48,6 @@ GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc__heap_unlock(heap);
 }
 
-/* Ends the calling thread's attachment. */
 GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);

@@ -72,7 +72,6 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     return gc__stress_from_environment(options);
 }
 
-/* Returns whether gc.h was compiled with all that the options ask for. */
 GC__COLD bool gc__options_are_present(const gc_options *options) {
     const char *option = NULL, *macro = "GC_DIAGNOSTICS";
     if (!GC_DIAGNOSTICS && options->debug.stress) option = "debug.stress";
@@ -87,7 +86,6 @@ GC__COLD bool gc__options_are_present(const gc_options *options) {
     return false;
 }
 
-/* Returns whether the value is one of those that the option may have. */
 GC__COLD bool gc__option_is_known(unsigned value, unsigned most, const char *option, const char *constants) {
     if (value <= most) return true;
     return gc__fail(GC_ERROR_OPTION, "options.%s is %u, which is none of %s", option, value, constants) == GC_OK;

@@ -39,7 +39,6 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     if (left) gc__finalizers_notify(all);
 }
 
-/* Takes a finalizer that is due, and records that it runs. */
 GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__finalizers *all, uintptr_t *object) {
     const gc_finalizer *finalizer = gc__due_take(all, object);
     if (!finalizer) return NULL;

@@ -339,7 +339,6 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
     }
 }
 
-/* Forgets the finalizers that a thread runs, since its attachment ends. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
