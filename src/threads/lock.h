@@ -112,8 +112,11 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
               (unsigned long long)heap->collection.number);
 }
 
-/* Refuses a function that was called in that frame, while this thread has stopped the program. */
-GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
+/* Refuses `function`, which needs the program to run and whose frame ends at `frame`, if this thread has stopped the
+   program. Returns whether it did. */
+GC__OUT_OF_LINE bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
+    if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
+    if (GC__LIKELY(!gc__heap_is_locked(heap))) return false;
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
     gc__misused(gc__fail(
         GC_ERROR_MISUSE,
@@ -121,13 +124,6 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
         "longjmp or an exception: have it set a flag and return, and make the call afterwards",
         function));
     return true;
-}
-
-/* Refuses `function`, which needs the program to run and whose frame ends at `frame`, if this thread has stopped the
-   program. Returns whether it did. */
-GC__OUT_OF_LINE bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
-    if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
 }
 /* The same for a function that inlines this. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {

@@ -36,7 +36,7 @@ GC__FN bool gc__preclean_locked(gc_heap *heap, gc__lock *lock, bool (*step)(gc_h
 }
 
 /* Returns whether a pass is under way, or one begins. */
-GC__FN bool gc__preclean_is_due(gc__preclean *all) {
+GC__OUT_OF_LINE bool gc__preclean_is_due(gc__preclean *all) {
     if (all->runs || !all->again || !all->passes) return all->runs;
     all->passes--;
     all->again = false;
@@ -46,7 +46,7 @@ GC__FN bool gc__preclean_is_due(gc__preclean *all) {
 
 /* Ends a pass if it is over. Returns whether there is more to do. Another pass pays off if this one has shaded an
    object or has met many stores, and after the next collection. */
-GC__FN bool gc__preclean_goes_on(gc__preclean *all, bool over) {
+GC__OUT_OF_LINE bool gc__preclean_goes_on(gc__preclean *all, bool over) {
     all->runs = !over;
     all->again |= over && all->stored > GC__PRECLEAN_FEW;
     return all->runs || (all->again && all->passes);
