@@ -15762,7 +15762,7 @@ GC__COLD void gc__pauses_open(gc__pauses *pauses) {
     for (int i = 0; i < GC_WINDOWS; i++, window_ns *= 10) pauses->windows[i].window_ns = window_ns;
 }
 
-__attribute__((noinline)) GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
+GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
     return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
 }
 
