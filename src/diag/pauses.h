@@ -48,7 +48,8 @@ GC__COLD void gc__pauses_open(gc__pauses *pauses) {
 }
 
 GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
-    return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
+    unsigned at = share->first + i, all = sizeof share->ring / sizeof *share->ring;
+    return &share->ring[at < all ? at : at - all];
 }
 
 /* Adds consecutive pauses to a window, which end later than all before. If they do not, the clock has stepped back,
@@ -59,7 +60,7 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns);
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
         share->ns -= gc__window_entry(share, 0)->ns;
-        share->first++;
+        share->first = (unsigned)(gc__window_entry(share, 1) - share->ring);
         share->count--;
     }
     share->ns += paused->ns;
