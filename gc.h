@@ -7449,16 +7449,6 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     window->limit = (char *)(to < end ? to : end);
     return true;
 }
-/* Threads' windows. A window (unless it is the raw one) is zeroed in steps just ahead of the pointer, which brings that
-   memory into the cache.
-
-   Most windows are in generation 0. Where nearly all of each nursery survives, young collections would copy it for
-   nothing, so between two cycles of a heap with a pause goal threads allocate in generation 2: in the holes of regions,
-   each of which has one thread to itself until the next collection, or in fresh regions. Objects that are *born old* get
-   their mark bits, which are the objects of such a region, when their thread leaves the hole or stops. Stores that
-   initialized them had no barrier, so their cards become dirty if there are young objects. While generation 2 is being
-   marked, objects are born young: one that is born old would have to be marked, and each store into it logged. */
-
 /* Attached threads, and their modes: how a thread becomes preemptive, and how a thread that stops the others sees that.
 
    A thread that waits in gc.h is parked: until it returns it is in preemptive mode in all heaps to which it is
@@ -7618,6 +7608,16 @@ GC__FN void gc__unpark(gc_thread *thread) {
     gc__set_parked(thread, false);
     gc__my_parked--;
 }
+/* Threads' windows. A window (unless it is the raw one) is zeroed in steps just ahead of the pointer, which brings that
+   memory into the cache.
+
+   Most windows are in generation 0. Where nearly all of each nursery survives, young collections would copy it for
+   nothing, so between two cycles of a heap with a pause goal threads allocate in generation 2: in the holes of regions,
+   each of which has one thread to itself until the next collection, or in fresh regions. Objects that are *born old* get
+   their mark bits, which are the objects of such a region, when their thread leaves the hole or stops. Stores that
+   initialized them had no barrier, so their cards become dirty if there are young objects. While generation 2 is being
+   marked, objects are born young: one that is born old would have to be marked, and each store into it logged. */
+
 
 GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
 GC__FN gc_thread *gc__window_thread(gc_window *window, bool zeroed) {
