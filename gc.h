@@ -1929,7 +1929,7 @@ GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to. A part may
    include more: pages between written ones that are zero, and take no memory. The page of `from` was written to. */
 GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context);
-/* Returns whether the memory at the address is mapped; for reports about wild pointers. */
+/* Returns whether the memory at the address is mapped; true, with errno set, if the system does not say. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 /* Copies memory that may not be readable, within a page or two. Returns false if it is not. */
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
@@ -2247,14 +2247,15 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
     unsigned char resident[16];
     size_t length = (uintptr_t)address + bytes - start;
-    return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
+    return length <= sizeof resident * page && (mincore((void *)start, length, resident) == 0 || errno != ENOMEM);
 }
 
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
     ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
-    if (!gc__os_is_mapped(from, bytes))
+    errno = 0;
+    if (!gc__os_is_mapped(from, bytes) || errno)
         return false; /* a sandbox forbids process_vm_readv; mapped memory is mostly readable */
     memcpy(to, from, bytes);
     return true;
@@ -6162,8 +6163,8 @@ GC__COLD gc_result gc__arena_check(void) {
     arena->base = arena->bytes = arena->count = 0;
     return gc__fail(
         GC_ERROR_RESERVE,
-        "the system has placed the arena at %p, beyond the %d bits of an address that gc.h expects: it does "
-        "not know this kind of system yet, please report it",
+        "the system has placed the arena at %p, beyond the %d bits of an address that gc.h expects: compile with more "
+        "GC_ADDRESS_BITS",
         (void *)base, GC_ADDRESS_BITS);
 }
 
@@ -19306,7 +19307,7 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
                         "then enter each by gc_stack_switch to a stack of gc_stack_create");
     return gc__fail(GC_ERROR_MISUSE,
                     "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
-                    "thread's stack is: is /proc mounted?");
+                    "thread's stack is: is /proc mounted and allowed?");
 }
 
 /* The record of a thread, with the caches of its handles. */

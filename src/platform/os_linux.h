@@ -117,14 +117,15 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
     unsigned char resident[16];
     size_t length = (uintptr_t)address + bytes - start;
-    return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
+    return length <= sizeof resident * page && (mincore((void *)start, length, resident) == 0 || errno != ENOMEM);
 }
 
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
     ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
-    if (!gc__os_is_mapped(from, bytes))
+    errno = 0;
+    if (!gc__os_is_mapped(from, bytes) || errno)
         return false; /* a sandbox forbids process_vm_readv; mapped memory is mostly readable */
     memcpy(to, from, bytes);
     return true;

@@ -1,0 +1,230 @@
+/* gc.h where the kernel lacks system calls, or a sandbox forbids them, or address space is short. Each case is one run:
+     strict HEAP [NAME ACTION]...    a heap of that kind, where each call has its action: a number of an error, or kill
+     strict HEAP only NAME...        where all other calls kill
+   NAME is that of a system call, of an advice of madvise, or of an option of prctl. HEAP: heaps[] below. */
+#define _GNU_SOURCE
+#ifdef STRICT_IMPLEMENTATION
+#define GC_IMPLEMENTATION
+#include "gc.h"
+#else
+#include "../fixture.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#ifdef __x86_64__
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#else
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+
+enum { ANY = -1, RULES_MAX = 200 };
+
+/* What the cases name. `argument` is that by which a call is chosen among those with its number. */
+static const struct call {
+    const char *name;
+    unsigned number;
+    int argument;
+    unsigned value;
+} calls[] = {
+#define CALL(name) {#name, SYS_##name, ANY, 0}
+#define ADVICE(name) {#name, SYS_madvise, 2, name}
+    CALL(mmap), CALL(munmap), CALL(mprotect), CALL(madvise), CALL(mremap), CALL(mincore), CALL(brk), CALL(msync),
+    CALL(futex), CALL(clock_gettime), CALL(getpid), CALL(gettid), CALL(getrandom), CALL(exit_group), CALL(exit),
+    CALL(write), CALL(read), CALL(close), CALL(openat), CALL(newfstatat), CALL(fstat), CALL(pread64), CALL(prlimit64),
+    CALL(sysinfo), CALL(clone), CALL(clone3), CALL(rseq), CALL(set_robust_list), CALL(rt_sigprocmask),
+    CALL(rt_sigaction), CALL(rt_sigreturn), CALL(rt_sigpending), CALL(sched_getaffinity), CALL(sched_setaffinity),
+    CALL(sched_getscheduler), CALL(sched_setscheduler), CALL(sched_yield), CALL(process_vm_readv), CALL(membarrier),
+    CALL(userfaultfd), CALL(prctl), CALL(tgkill), CALL(tkill), CALL(kill), CALL(wait4), CALL(execve), CALL(pipe2), CALL(dup2), CALL(ppoll),
+    CALL(readlink), CALL(access), CALL(vfork), CALL(arch_prctl), CALL(rt_tgsigqueueinfo), CALL(getuid), CALL(getcpu),
+    CALL(memfd_create), CALL(lseek), CALL(ioctl), CALL(geteuid), CALL(getegid), CALL(getgid), CALL(set_tid_address),
+    ADVICE(MADV_DONTNEED), ADVICE(MADV_DONTDUMP), ADVICE(MADV_DODUMP), ADVICE(MADV_HUGEPAGE), ADVICE(MADV_NOHUGEPAGE),
+    ADVICE(MADV_POPULATE_WRITE), ADVICE(MADV_FREE),
+    {"PR_SET_VMA", SYS_prctl, 0, PR_SET_VMA},
+};
+
+static const struct call *call_of(const char *name) {
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strcmp(calls[i].name, name) == 0) return &calls[i];
+    fprintf(stderr, "strict: there is no call %s in the list\n", name);
+    exit(99);
+}
+
+static struct sock_filter program[RULES_MAX];
+static unsigned short length;
+
+static void emit(unsigned code, unsigned value, unsigned yes, unsigned no) {
+    if (length == RULES_MAX) abort();
+    program[length++] = (struct sock_filter){(uint16_t)code, (uint8_t)yes, (uint8_t)no, value};
+}
+#define LOAD (BPF_LD | BPF_W | BPF_ABS)
+#define EQUAL (BPF_JMP | BPF_JEQ | BPF_K)
+#define RETURN (BPF_RET | BPF_K)
+
+static void rule(const struct call *call, unsigned action) {
+    emit(EQUAL, call->number, 0, call->argument == ANY ? 1 : 4);
+    if (call->argument != ANY) {
+        emit(LOAD, (unsigned)offsetof(struct seccomp_data, args) + 8u * (unsigned)call->argument, 0, 0);
+        emit(EQUAL, call->value, 0, 1);
+    }
+    emit(RETURN, action, 0, 0);
+    if (call->argument != ANY) emit(LOAD, offsetof(struct seccomp_data, nr), 0, 0);
+}
+
+static void impose(int count, char *const *words) {
+    bool only = count && strcmp(*words, "only") == 0;
+    emit(LOAD, offsetof(struct seccomp_data, arch), 0, 0);
+    emit(EQUAL, ARCHITECTURE, 1, 0);
+    emit(RETURN, SECCOMP_RET_KILL_PROCESS, 0, 0);
+    emit(LOAD, offsetof(struct seccomp_data, nr), 0, 0);
+    for (int i = only; i < count; i += only ? 1 : 2) {
+        unsigned action = SECCOMP_RET_ALLOW;
+        if (!only && i + 1 == count) exit(99);
+        if (!only) action = strcmp(words[i + 1], "kill") == 0 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | (unsigned)atoi(words[i + 1]);
+        rule(call_of(words[i]), action);
+    }
+    emit(RETURN, only ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ALLOW, 0, 0);
+    struct sock_fprog filter = {length, program};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0) return;
+    fprintf(stderr, "strict: the system has no filters of system calls: %s\n", strerror(errno));
+    exit(98);
+}
+
+/* Output without the C library's buffers, which would ask the system what stdout is. */
+static void say(const char *text) {
+    if (write(1, text, strlen(text)) < 0) exit(97);
+}
+
+/* Takes all address space from 2^bits on, apart from what lies there and room for the stack to grow. */
+static void only_bits(int bits) {
+    char line[256], name[64];
+    uintptr_t free_from = (uintptr_t)1 << bits, all = ((uintptr_t)1 << 47) - 4096, from, to;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (free_from < all) {
+        *name = 0;
+        if (!maps || !fgets(line, sizeof line, maps)) from = to = all;
+        else if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %63s", &from, &to, name) < 2) exit(96);
+        if (from > all) from = to = all;
+        uintptr_t end = strcmp(name, "[stack]") == 0 ? from - ((uintptr_t)16 << 20) : from;
+        if (end > free_from && mmap((void *)free_from, end - free_from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+            exit(96);
+        if (to > free_from) free_from = to;
+    }
+    if (maps) fclose(maps);
+}
+
+static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
+static const gc_finalizer finalizer = {.finalize = finalize};
+
+static const size_t kept = 20000;
+static void work(gc_thread *thread, uint64_t rounds) {
+    vector *list = gc_new_array(thread, &vector_type, kept);
+    GC_ROOTS(thread, list);
+    for (uint64_t i = 0; i < rounds; i++) {
+        node *n = gc_new(thread, &node_type);
+        if (!n) break;
+        n->value = i;
+        gc_store(thread, &list->items[i % kept], n);
+        if (i % 64 == 0) {
+            gc_handle_create(heap, GC_HANDLE_WEAK, n);
+            gc_finalizer_register(thread, n, &finalizer);
+        }
+        if (i % (rounds / 8) == 0) gc_new_array(thread, &bytes_type, 4 * GC_REGION_BYTES);
+    }
+    for (uint64_t i = rounds - kept; i < rounds; i++) {
+        node *n = list->items[i % kept];
+        if (n && n->value == i) continue;
+        say("an object is lost\n");
+        exit(1);
+    }
+}
+
+static void *mutator(void *rounds) {
+    gc_thread *thread = gc_thread_attach(heap);
+    work(thread, *(uint64_t *)rounds);
+    gc_thread_detach(thread);
+    return NULL;
+}
+
+/* The host's memory, for which gc.h gives no advice. */
+static void *reserve(void *context, size_t bytes, size_t alignment, bool readable) {
+    (void)context;
+    char *start = mmap(NULL, bytes + alignment, readable ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return start == MAP_FAILED ? NULL : (void *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+}
+static bool commit(void *context, void *address, size_t bytes) {
+    (void)context;
+    return mprotect(address, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+static void release(void *context, void *address, size_t bytes) { (void)context, munmap(address, bytes); }
+
+static gc_memory memory = {.reserve = reserve, .commit = commit, .release = release};
+
+static const struct kind {
+    const char *name;
+    gc_options options;
+    unsigned threads; /* besides the first */
+    bool finalizes;   /* by a thread of the heap */
+} heaps[] = {
+    {"default", {0}, 0, false},
+    {"alone", {.collector_threads = 1, .heap_bytes_max = (size_t)256 << 20}, 0, false},
+    {"memory", {.collector_threads = 1, .heap_bytes_max = (size_t)256 << 20, .memory = &memory}, 0, false},
+    {"threads", {.test.collectors = 1, .collector_threads = 4, .concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000}, 2, true},
+    {"conservative", {.conservative_stack = true}, 0, false},
+    {"mistake", {.debug.stress = GC_STRESS_ALLOCATION}, 0, false},
+};
+
+static void run_heap(const struct kind *kind) {
+    heap = gc_heap_create(&kind->options);
+    gc = heap ? gc_thread_attach(heap) : NULL;
+    if (!gc) {
+        say(gc_last_message());
+        exit(3);
+    }
+    if (kind->options.debug.stress) {
+        node *missed = new_node(1);
+        new_node(2);
+        exit((int)missed->value);
+    }
+    if (kind->finalizes && gc_finalizer_thread_start(heap) != GC_OK) say(gc_last_message());
+    uint64_t rounds = kind->threads ? 200000 : 400000;
+    pthread_t threads[4];
+    unsigned started = 0;
+    for (; started < kind->threads; started++)
+        if (pthread_create(&threads[started], NULL, mutator, &rounds) != 0) break;
+    work(gc, rounds);
+    {
+        static node *outside; /* a root beyond the stack, of a thread in native code */
+        GC_ROOTS(gc, outside);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        while (started) pthread_join(threads[--started], NULL);
+    }
+    full(), compact();
+    gc_finalizer_run(gc, 1000000);
+    end();
+    say("worked\n");
+}
+
+int main(int count, char **words) {
+    if (count > 2 && strcmp(words[2], "bits") == 0) only_bits(atoi(words[3])), count = 2;
+    if (count > 2) impose(count - 2, words + 2);
+    for (size_t i = 0; count > 1 && i < sizeof heaps / sizeof *heaps; i++)
+        if (strcmp(heaps[i].name, words[1]) == 0) return run_heap(&heaps[i]), 0;
+    return 99;
+}
+#endif
