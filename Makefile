@@ -149,6 +149,7 @@ quick_tests := tests/compile/compile.t tests/compile/style.t $(quick_longest) te
 .PHONY: $(scripts)
 tests/scripts/examples.t: $(examples)
 tests/scripts/scheme.t: build/examples/scheme build/examples/hello
+tests/platforms/strict.t: build/tests/plain/gc.o
 -include packaging/install.mk
 -include bench/bench.mk
 -include tests/random/random.mk

@@ -1,12 +1,9 @@
-/* gc.h where the kernel lacks system calls, or a sandbox forbids them, or address space is short. Each case is one run:
-     strict HEAP [NAME ACTION]...    a heap of that kind, where each call has its action: a number of an error, or kill
-     strict HEAP only NAME...        where all other calls kill
-   NAME is that of a system call, of an advice of madvise, or of an option of prctl. HEAP: heaps[] below. */
+/* A heap where the kernel lacks system calls, or a sandbox forbids them, or memory and address space are short.
+     strict [bits N] HEAP [CONDITION]... [NAME ACTION]...    each of the calls has its action: kill, or the number of an error
+     strict [bits N] HEAP [CONDITION]... only NAME...        all other calls kill
+   NAME is that of a system call, of an advice of madvise, or of an option of prctl. N: of addresses. CONDITION: late (the calls are
+   refused once the heap has its first thread), small_pages, promises MIB, resident (tells how much memory the process has). */
 #define _GNU_SOURCE
-#ifdef STRICT_IMPLEMENTATION
-#define GC_IMPLEMENTATION
-#include "gc.h"
-#else
 #include "../fixture.h"
 
 #include <errno.h>
@@ -131,100 +128,177 @@ static void only_bits(int bits) {
 static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
 static const gc_finalizer finalizer = {.finalize = finalize};
 
-static const size_t kept = 20000;
-static void work(gc_thread *thread, uint64_t rounds) {
-    vector *list = gc_new_array(thread, &vector_type, kept);
-    GC_ROOTS(thread, list);
-    for (uint64_t i = 0; i < rounds; i++) {
+/* Objects of all sizes, with weak handles and finalizers; of the small ones the last KEPT live. */
+enum { KEPT = 10000, ROUNDS = 40000 };
+static void work(gc_thread *thread) {
+    vector *list = gc_new_array(thread, &vector_type, KEPT), *huge = NULL;
+    GC_ROOTS(thread, list, huge);
+    huge = gc_new_array(thread, &vector_type, 1 << 18);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
         node *n = gc_new(thread, &node_type);
-        if (!n) break;
+        if (!n || !list || !huge) {
+            say(gc_last_message());
+            exit(2);
+        }
         n->value = i;
-        gc_store(thread, &list->items[i % kept], n);
+        gc_store(thread, &list->items[i % KEPT], n);
         if (i % 64 == 0) {
+            gc_store(thread, &huge->items[i], n);
             gc_handle_create(heap, GC_HANDLE_WEAK, n);
             gc_finalizer_register(thread, n, &finalizer);
         }
-        if (i % (rounds / 8) == 0) gc_new_array(thread, &bytes_type, 4 * GC_REGION_BYTES);
+        if (i % (ROUNDS / 8) == 0) gc_new_array(thread, &bytes_type, 4 * GC_REGION_BYTES);
+        if (i % (ROUNDS / 4) == 0) gc_collect(heap, 2, 0);
     }
-    for (uint64_t i = rounds - kept; i < rounds; i++) {
-        node *n = list->items[i % kept];
-        if (n && n->value == i) continue;
+    for (uint64_t i = ROUNDS - KEPT; i < ROUNDS; i++) {
+        const node *n = list->items[i % KEPT];
+        if (n->value == i) continue;
         say("an object is lost\n");
         exit(1);
     }
 }
 
-static void *mutator(void *rounds) {
+static void *mutator(void *unused) {
     gc_thread *thread = gc_thread_attach(heap);
-    work(thread, *(uint64_t *)rounds);
+    work(thread);
     gc_thread_detach(thread);
-    return NULL;
+    return unused;
 }
 
 /* The host's memory, for which gc.h gives no advice. */
-static void *reserve(void *context, size_t bytes, size_t alignment, bool readable) {
-    (void)context;
+static void *reserve(void *huge, size_t bytes, size_t alignment, bool readable) {
     char *start = mmap(NULL, bytes + alignment, readable ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return start == MAP_FAILED ? NULL : (void *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    if (start == MAP_FAILED) return NULL;
+    start = (char *)(((uintptr_t)start + alignment - 1) & ~(uintptr_t)(alignment - 1));
+    if (huge) madvise(start, bytes, MADV_HUGEPAGE);
+    return start;
 }
 static bool commit(void *context, void *address, size_t bytes) {
     (void)context;
     return mprotect(address, bytes, PROT_READ | PROT_WRITE) == 0;
 }
+static bool discard(void *context, void *address, size_t bytes) {
+    (void)context;
+    return madvise(address, bytes, MADV_DONTNEED) == 0;
+}
 static void release(void *context, void *address, size_t bytes) { (void)context, munmap(address, bytes); }
 
 static gc_memory memory = {.reserve = reserve, .commit = commit, .release = release};
+/* The system makes huge pages wherever it can, as it does for all memory if transparent huge pages are set to `always`. */
+static gc_memory huge_pages = {.reserve = reserve, .commit = commit, .discard = discard, .release = release, .context = &huge_pages};
 
 static const struct kind {
     const char *name;
     gc_options options;
-    unsigned threads; /* besides the first */
-    bool finalizes;   /* by a thread of the heap */
+    int threads; /* besides the first */
 } heaps[] = {
-    {"default", {0}, 0, false},
-    {"alone", {.collector_threads = 1, .heap_bytes_max = (size_t)256 << 20}, 0, false},
-    {"memory", {.collector_threads = 1, .heap_bytes_max = (size_t)256 << 20, .memory = &memory}, 0, false},
-    {"threads", {.test.collectors = 1, .collector_threads = 4, .concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000}, 2, true},
-    {"conservative", {.conservative_stack = true}, 0, false},
-    {"mistake", {.debug.stress = GC_STRESS_ALLOCATION}, 0, false},
+    {"default", {0}, 0},
+    {"alone", {.collector_threads = 1, .heap_bytes_max = (size_t)256 << 20}, 0},
+    {"memory", {.collector_threads = 1, .heap_bytes_max = (size_t)256 << 20, .memory = &memory}, 0},
+    {"huge_pages", {.memory = &huge_pages}, 0},
+    {"threads", {.test.collectors = 1, .collector_threads = 4, .concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000}, 2},
+    {"conservative", {.conservative_stack = true}, 0},
+    {"mistake", {.debug.stress = GC_STRESS_ALLOCATION}, 0},
 };
 
-static void run_heap(const struct kind *kind) {
+static void create(const struct kind *kind) {
     heap = gc_heap_create(&kind->options);
     gc = heap ? gc_thread_attach(heap) : NULL;
-    if (!gc) {
-        say(gc_last_message());
-        exit(3);
-    }
-    if (kind->options.debug.stress) {
-        node *missed = new_node(1);
-        new_node(2);
-        exit((int)missed->value);
-    }
-    if (kind->finalizes && gc_finalizer_thread_start(heap) != GC_OK) say(gc_last_message());
-    uint64_t rounds = kind->threads ? 200000 : 400000;
-    pthread_t threads[4];
-    unsigned started = 0;
-    for (; started < kind->threads; started++)
-        if (pthread_create(&threads[started], NULL, mutator, &rounds) != 0) break;
-    work(gc, rounds);
+    if (gc) return;
+    say(gc_last_message());
+    exit(3);
+}
+
+/* A reference in a variable that is no root. */
+static void mistake(void) {
+    const node *missed = new_node(1);
+    new_node(2);
+    exit((int)missed->value);
+}
+
+static void go(const struct kind *kind) {
+    pthread_t threads[2];
+    int started = 0;
+    if (kind->threads) gc_finalizer_thread_start(heap);
+    while (started < kind->threads && pthread_create(&threads[started], NULL, mutator, NULL) == 0) started++;
+    work(gc);
     {
-        static node *outside; /* a root beyond the stack, of a thread in native code */
+        static node *outside; /* a root that is not on the stack of its thread, which is in native code */
         GC_ROOTS(gc, outside);
         GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         while (started) pthread_join(threads[--started], NULL);
+        if (kind->threads) gc_collect(heap, 2, GC_COLLECT_BLOCKING);
     }
     full(), compact();
     gc_finalizer_run(gc, 1000000);
-    end();
-    say("worked\n");
 }
 
-int main(int count, char **words) {
-    if (count > 2 && strcmp(words[2], "bits") == 0) only_bits(atoi(words[3])), count = 2;
-    if (count > 2) impose(count - 2, words + 2);
-    for (size_t i = 0; count > 1 && i < sizeof heaps / sizeof *heaps; i++)
-        if (strcmp(heaps[i].name, words[1]) == 0) return run_heap(&heaps[i]), 0;
-    return 99;
+/* Tells how much memory the process has, and has had at most, in KiB. */
+static void tell(void) {
+    struct rusage most;
+    char line[128];
+    long pages = -1;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%*d %ld", &pages) != 1 || getrusage(RUSAGE_SELF, &most) != 0) exit(95);
+    fclose(file);
+    snprintf(line, sizeof line, "%ld KiB resident, %ld at most\n", pages * (sysconf(_SC_PAGESIZE) >> 10), most.ru_maxrss);
+    say(line);
 }
-#endif
+
+static void without_huge_pages(void) {
+    if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) exit(94);
+}
+
+/* Takes what the system still promises, but for so many MiB. */
+static void short_of_promises(size_t left) {
+    char line[128];
+    long limit = -1, promised = -1;
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, "CommitLimit:", 12) == 0) limit = strtol(line + 12, NULL, 10);
+        if (strncmp(line, "Committed_AS:", 13) == 0) promised = strtol(line + 13, NULL, 10);
+    }
+    if (file) fclose(file);
+    size_t bytes = ((size_t)(limit - promised) << 10) - (left << 20);
+    if (limit - promised > (long)left << 10 && mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) exit(93);
+}
+
+static int run_words(int count, char **words) {
+    const struct kind *kind = NULL;
+    bool is_late = false, tells = false;
+    for (size_t i = 0; count > 1 && i < sizeof heaps / sizeof *heaps; i++)
+        if (strcmp(heaps[i].name, words[1]) == 0) kind = &heaps[i];
+    if (!kind) return 99;
+    for (words += 2, count -= 2; count; words++, count--) {
+        if (strcmp(*words, "late") == 0) is_late = true;
+        else if (strcmp(*words, "resident") == 0) tells = true;
+        else if (strcmp(*words, "small_pages") == 0) without_huge_pages();
+        else if (strcmp(*words, "promises") == 0) count--, short_of_promises((size_t)atoi(*++words));
+        else break;
+    }
+    if (is_late) create(kind);
+    if (count) impose(count, words);
+    if (!is_late) create(kind);
+    if (kind->options.debug.stress) mistake();
+    go(kind);
+    if (tells) tell();
+    end();
+    say("worked\n");
+    return 0;
+}
+
+static void *run_thread(void *words) {
+    int count = 0;
+    while (((char **)words)[count]) count++;
+    exit(run_words(count, words));
+}
+
+/* With `bits N` in another thread, whose stack has such an address. */
+int main(int count, char **words) {
+    pthread_t thread;
+    if (count < 4 || strcmp(words[1], "bits") != 0) return run_words(count, words);
+    only_bits(atoi(words[2]));
+    if (pthread_create(&thread, NULL, run_thread, words + 2) != 0) return 92;
+    pthread_join(thread, NULL);
+    return 91;
+}
