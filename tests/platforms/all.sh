@@ -3,7 +3,8 @@
 #   all.sh [PLATFORM[/PART]...]    runs these cells, or all, and prints the table of what is known of this commit
 #   all.sh table [COMMIT]          prints it only
 # A cell that fails, or does not end, says so, and the next one runs. build/platforms/results keeps what each has shown; what
-# it has printed is in build/platforms/PLATFORM/PART.tap and .err. TIMES=N: N times the limits. OPS: random operations.
+# it has printed is in build/platforms/PLATFORM/PART.tap and .err. TIMES=N: N times the limits, for a machine with other work, or for
+# all unit tests in an emulator. OPS: random operations, of which a cell does as many as three quarters of its time allow.
 cd "$(dirname "$0")/../.." || exit
 platforms='musl musl-static aarch64 riscv64 s390x windows' parts='headers unit random threads examples ladder'
 declare -A names=([musl]='musl' [musl-static]='musl, static' [aarch64]=AArch64 [riscv64]=RISC-V [s390x]=S/390 [windows]=Windows)

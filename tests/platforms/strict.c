@@ -128,18 +128,22 @@ static void only_bits(int bits) {
 static void finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
 static const gc_finalizer finalizer = {.finalize = finalize};
 
-/* Objects of all sizes, with weak handles and finalizers; of the small ones the last KEPT live. */
-enum { KEPT = 10000, ROUNDS = 40000 };
+static void lost(const char *what) {
+    say(what);
+    exit(1);
+}
+
+/* Objects of all sizes, with weak handles and finalizers; of the small ones the last KEPT live. What is new is zero, also where
+   memory was used before. */
+enum { KEPT = 10000, ROUNDS = 40000, LARGE = 4 * GC_REGION_BYTES };
 static void work(gc_thread *thread) {
     vector *list = gc_new_array(thread, &vector_type, KEPT), *huge = NULL;
     GC_ROOTS(thread, list, huge);
     huge = gc_new_array(thread, &vector_type, 1 << 18);
     for (uint64_t i = 0; i < ROUNDS; i++) {
         node *n = gc_new(thread, &node_type);
-        if (!n || !list || !huge) {
-            say(gc_last_message());
-            exit(2);
-        }
+        if (!n || !list || !huge) lost(gc_last_message());
+        if (n->value || n->left || n->right) lost("a new object has other contents\n");
         n->value = i;
         gc_store(thread, &list->items[i % KEPT], n);
         if (i % 64 == 0) {
@@ -147,15 +151,16 @@ static void work(gc_thread *thread) {
             gc_handle_create(heap, GC_HANDLE_WEAK, n);
             gc_finalizer_register(thread, n, &finalizer);
         }
-        if (i % (ROUNDS / 8) == 0) gc_new_array(thread, &bytes_type, 4 * GC_REGION_BYTES);
+        if (i % (ROUNDS / 8) == 0) {
+            bytes *large = gc_new_array(thread, &bytes_type, LARGE);
+            for (size_t k = 0; k < LARGE; k += 64)
+                if (large->items[k]) lost("a new array has other contents\n");
+            memset(large->items, 0xA5, LARGE);
+        }
         if (i % (ROUNDS / 4) == 0) gc_collect(heap, 2, 0);
     }
-    for (uint64_t i = ROUNDS - KEPT; i < ROUNDS; i++) {
-        const node *n = list->items[i % KEPT];
-        if (n->value == i) continue;
-        say("an object is lost\n");
-        exit(1);
-    }
+    for (uint64_t i = ROUNDS - KEPT; i < ROUNDS; i++)
+        if (((node *)list->items[i % KEPT])->value != i) lost("an object is lost\n");
 }
 
 static void *mutator(void *unused) {
