@@ -92,7 +92,7 @@ report() {
 }
 whole=$(printf 'status 134\nmissed root or barrier\nframes in force')
 is "$(report)" "$whole" "a report"
-for each in $reports process_vm_readv mincore; do
+for each in $reports; do
     is "$(report $each 1)" "$whole" "a report, refused: $each"
     is "$(report $each kill | grep -v status)" "${whole#*$'\n'}" "a report, killed: $each"
 done
