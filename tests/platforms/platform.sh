@@ -37,6 +37,7 @@ declined() {
     case $1 in
     test_left_out) echo 'it is a test of the collector without what can be left out' ;;
     test_stacks) [ -n "$emulator" ] || echo 'it asks the unwinder of gcc, which needs glibc' ;;
+    test_load) [ "$platform" != musl-static ] || echo 'its own file is no library, and such programs load none' ;;
     esac
     [ -n "$emulator" ] || return
     case $1 in
