@@ -158,6 +158,11 @@ random() {
     done
     for variant in "${variants[@]}"; do wait -n || wrong=1; done
     ok $wrong "$platform: the random test compiles"
+    for log in handles stackmaps; do
+        [ -z "$emulator" ] || break # they take too long there
+        $compiler $flags "$arena" -Isrc -O1 $link tests/random/$log.c -o "$out/random-$log" && run 600 "$out/random-$log" > "$out/log/random-$log" 2>&1
+        ok $? "$platform: tests/random/$log.c"
+    done
     until=$((${CELL:-12000} * 3 / 4))
     [ -z "$CELL" ] || [ "$each" -lt 42000 ] || each=42000 # so that the time is kept
     while [ $wrong -eq 0 ] && [ $total -lt "$ops" ]; do
