@@ -18,6 +18,7 @@ build() {
     head -5 "$dir/log" >&2
 }
 make -s build/tests/plain/gc.o > "$dir/log" 2>&1
+ok $? "the collector compiles"
 build strict gcc tests/platforms/strict.c build/tests/plain/gc.o
 build short clang -O0 -static -fno-pie -DGC_ADDRESS_BITS=39 -DGC_DIAGNOSTICS=0 -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 \
     tests/platforms/strict.c tests/unit/gc.c
