@@ -41,11 +41,8 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
-    char message[240];
     if (!obstacle) return;
-    snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
-             obstacle);
-    gc__warn(&heap->options, message);
+    gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }
 
 /* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */

@@ -66,6 +66,7 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     size_t bytes = gc__index_range(region, at, end);
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
+    gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
     if (!gc__born_needs_cards(heap)) return;
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
 }
