@@ -105,7 +105,7 @@ for kib in 100000000 8000000 2500000; do runs_limited=$( (ulimit -v $kib; "$stri
 matches "$( (ulimit -v 500000; "$strict" default 2>&1) )" 'raise .ulimit -v.' 'ulimit -v 500000 is named'
 strict=$dir/short
 for bits in 39 32 29; do runs "tables for 39 bits, addresses of $bits bits" bits $bits default; done
-refused 'tables that are too short are said' 'beyond the 39 bits of an address that gc.h expects: compile with more GC_ADDRESS_BITS' default
+refused 'tables that are too short are said' 'beyond the 39 bits of an address: compile with more GC_ADDRESS_BITS' default
 strict=$dir/strict
 
 # With huge pages a heap takes about as much memory, and gives it back.
