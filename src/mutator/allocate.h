@@ -215,7 +215,7 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
     /* The hole may be in a list, or another thread's. */
-    if ((gc__fills_holes(heap) || heap->pace->born_left) && region->generation == 2) return false;
+    if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;

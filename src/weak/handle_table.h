@@ -130,7 +130,7 @@ GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc_word word = GC__WORD(address);
     bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be formatting the region */
     /* An object that has just been born old has no mark yet. */
-    if (!linear && (!heap->pace->born_left || gc__mark_get(address))) return gc__mark_get(address);
+    if (!linear && (!heap->born_left || gc__mark_get(address))) return gc__mark_get(address);
     return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
 }
 
