@@ -149,6 +149,7 @@ quick_tests := tests/compile/compile.t tests/compile/style.t $(quick_longest) te
 .PHONY: $(scripts)
 tests/scripts/examples.t: $(examples)
 tests/scripts/scheme.t: build/examples/scheme build/examples/hello
+tests/platforms/strict.t: build/tests/plain/gc.o
 -include packaging/install.mk
 -include bench/bench.mk
 -include tests/random/random.mk
@@ -209,8 +210,8 @@ soak: ## the unit tests with gcc's sanitizers, with clang's for integers and wit
 	tests/random/soak.sh $(or $(OPS),1000000000)
 	VM_FULL=1 tests/scripts/vm.t
 
-test-all-platforms: ## what runs on musl, for AArch64, RISC-V and S/390 in an emulator, and for Windows under wine: unit tests, a million random operations (OPS=N for another number), threads, examples and the ladder, in less than an hour; prints the table of docs/platforms.md
-	OPS=$(or $(OPS),1000000) tests/platforms/all.sh
+test-all-platforms: ## what runs on musl, for AArch64, RISC-V and S/390 in an emulator, and for Windows under wine, in cells with limits of time, in about an hour (TIMES=N for N times as long, OPS=N for random operations, CELLS="s390x riscv64/unit" for some); prints the table of docs/platforms.md
+	OPS=$(or $(OPS),10000000) tests/platforms/all.sh $(CELLS)
 
 fuzz: ## run each fuzzer for an hour (FUZZ_SECONDS=N for another time)
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) tests/fuzz/fuzz.t

@@ -1931,7 +1931,7 @@ GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to. A part may
    include more: pages between written ones that are zero, and take no memory. The page of `from` was written to. */
 GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context);
-/* Returns whether the memory at the address is mapped; for reports about wild pointers. */
+/* Returns whether the memory at the address is mapped; true, with errno set, if the system does not say. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 /* Copies memory that may not be readable, within a page or two. Returns false if it is not. */
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
@@ -2249,14 +2249,15 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
     unsigned char resident[16];
     size_t length = (uintptr_t)address + bytes - start;
-    return length <= sizeof resident * page && mincore((void *)start, length, resident) == 0;
+    return length <= sizeof resident * page && (mincore((void *)start, length, resident) == 0 || errno != ENOMEM);
 }
 
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
     ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
-    if (!gc__os_is_mapped(from, bytes))
+    errno = 0;
+    if (!gc__os_is_mapped(from, bytes) || errno)
         return false; /* a sandbox forbids process_vm_readv; mapped memory is mostly readable */
     memcpy(to, from, bytes);
     return true;
@@ -2497,14 +2498,27 @@ GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
     return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
 }
 
-/* Returns the address at which a fault was. S/390 says only in which page that is: one of the registers mostly has the rest. */
-GC__FN uintptr_t gc__os_fault_address(uintptr_t address, const uintptr_t *words) {
+/* Returns the address at which a fault was. S/390 says only in which page that is. The instruction has the rest: a base
+   register, sometimes an index, and a distance of 12 or 20 bits; or two addresses, one of which is in that page. */
 #if defined(__s390x__)
-    for (int i = 2; i < GC__OS_FAULT_WORDS; i++)
-        if (words[i] >> 12 == address >> 12) return words[i];
-#endif
-    return (void)words, address;
+GC__COLD uintptr_t gc__os_fault_address(uintptr_t page, const uintptr_t *words) {
+    const uint8_t *code = (const uint8_t *)words[GC__OS_FAULT_PC];
+    bool is_indexed = (*code >= 0x40 && *code < 0x80) || *code == 0xE3 || *code == 0xE7 || *code == 0xED;
+    bool is_far = *code == 0xE3 || *code == 0xEB || *code == 0xED;
+    uintptr_t registers[16], at[3];
+    memcpy(registers, words + 2, sizeof registers);
+    registers[0] = 0; /* as a base or an index it means none */
+    at[0] = registers[code[2] >> 4] + ((code[2] & 15u) << 8 | code[3]) + (is_indexed ? registers[code[1] & 15] : 0);
+    at[1] = at[0] + (uintptr_t)((intptr_t)(int8_t)code[4] * 4096);
+    at[2] = registers[code[4] >> 4] + ((code[4] & 15u) << 8 | code[5]);
+    if (is_far && at[1] >> 12 == page >> 12) return at[1];
+    for (int i = 0; i < 3; i += 2)
+        if (at[i] >> 12 == page >> 12) return at[i];
+    return page;
 }
+#else
+GC__FN uintptr_t gc__os_fault_address(uintptr_t address, const uintptr_t *words) { return (void)words, address; }
+#endif
 
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
@@ -6170,8 +6184,7 @@ GC__COLD gc_result gc__arena_check(void) {
     arena->base = arena->bytes = arena->count = 0;
     return gc__fail(
         GC_ERROR_RESERVE,
-        "the system has placed the arena at %p, beyond the %d bits of an address that gc.h expects: it does "
-        "not know this kind of system yet, please report it",
+        "the system has placed the arena at %p, beyond the %d bits of an address: compile with more GC_ADDRESS_BITS",
         (void *)base, GC_ADDRESS_BITS);
 }
 
@@ -19409,7 +19422,7 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
                         "then enter each by gc_stack_switch to a stack of gc_stack_create");
     return gc__fail(GC_ERROR_MISUSE,
                     "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
-                    "thread's stack is: is /proc mounted?");
+                    "thread's stack is: is /proc mounted and allowed?");
 }
 
 /* The record of a thread, with the caches of its handles. */

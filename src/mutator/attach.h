@@ -119,7 +119,7 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
                         "then enter each by gc_stack_switch to a stack of gc_stack_create");
     return gc__fail(GC_ERROR_MISUSE,
                     "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
-                    "thread's stack is: is /proc mounted?");
+                    "thread's stack is: is /proc mounted and allowed?");
 }
 
 /* The record of a thread, with the caches of its handles. */

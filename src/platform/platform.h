@@ -81,7 +81,7 @@ GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to. A part may
    include more: pages between written ones that are zero, and take no memory. The page of `from` was written to. */
 GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context);
-/* Returns whether the memory at the address is mapped; for reports about wild pointers. */
+/* Returns whether the memory at the address is mapped; true, with errno set, if the system does not say. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 /* Copies memory that may not be readable, within a page or two. Returns false if it is not. */
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);

@@ -37,8 +37,7 @@ GC__COLD gc_result gc__arena_check(void) {
     arena->base = arena->bytes = arena->count = 0;
     return gc__fail(
         GC_ERROR_RESERVE,
-        "the system has placed the arena at %p, beyond the %d bits of an address that gc.h expects: it does "
-        "not know this kind of system yet, please report it",
+        "the system has placed the arena at %p, beyond the %d bits of an address: compile with more GC_ADDRESS_BITS",
         (void *)base, GC_ADDRESS_BITS);
 }
 

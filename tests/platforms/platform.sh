@@ -2,14 +2,15 @@
 # What gc.h does on another platform than x86-64 with glibc:  platform.sh musl | musl-static | aarch64 | riscv64 | s390x
 #
 # Compiles each shipped header and program with -Werror, and runs them, other processors' under qemu-user, linked statically:
-# unit tests, the random test, threads, examples, and the porting ladder. Prints TAP, and writes a row of the table of
-# docs/platforms.md to build/platforms/NAME/row. ONLY="headers unit random threads examples ladder" chooses among these,
+# unit tests, the random test, threads, examples, and the porting ladder. Prints TAP, and writes what the table of docs/platforms.md
+# says of each part to build/platforms/NAME/cell-PART. ONLY="headers unit random threads examples ladder" chooses among these,
 # UNIT="test_roots test_pins" among unit tests. OPS: random operations (1000000). SECONDS_EACH: of threads in each mode (2).
+# CELL: seconds after which the whole is ended, which leaves what was done until then; the random test ends before.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 platform=$1 only=${ONLY:-headers unit random threads examples ladder} ops=${OPS:-1000000}
 out=build/platforms/$platform emulator= link=-static
 warnings='-Wall -Wextra -Werror -Wno-clobbered' # on some processors gcc takes a frame of GC_ROOTS for one that longjmp changes
-rm -rf "$out/log" "$out/row" "$out/units" && mkdir -p "$out/log" || exit
+mkdir -p "$out/log" || exit
 
 # What a compiler or an emulator is called, and the package that has it.
 case $platform in
@@ -36,6 +37,7 @@ declined() {
     case $1 in
     test_left_out) echo 'it is a test of the collector without what can be left out' ;;
     test_stacks) [ -n "$emulator" ] || echo 'it asks the unwinder of gcc, which needs glibc' ;;
+    test_load) [ "$platform" != musl-static ] || echo 'its own file is no library, and such programs load none' ;;
     esac
     [ -n "$emulator" ] || return
     case $1 in
@@ -72,6 +74,9 @@ arena=-DGC_ARENA_BYTES="((size_t)1<<$([ -n "$emulator" ] && echo 32 || echo 40))
 # Nor do programs there have addresses of more bits.
 [ "$platform" != aarch64 ] || flags="$flags -DGC_ADDRESS_BITS=40"
 
+# say RESULT: what the table says of this part, so far
+say() { echo "$1" > "$out/cell-$part"; }
+
 # A compiler of C++ for another processor may be missing; headers are the same there as on x86-64.
 headers() {
     for header in *.h; do
@@ -93,7 +98,7 @@ shared() {
 run() {
     local seconds=$1
     shift
-    timeout "$seconds" $emulator "$@" < /dev/null
+    timeout ${CELL:+--foreground} "$seconds" $emulator "$@" < /dev/null # what ends the cell ends the program, too
 }
 
 # unit TEST: a line for the results
@@ -122,37 +127,58 @@ export -f unit run excused
 export out compiler flags arena link emulator arguments
 
 units() {
-    local wanted test reason
+    local wanted test reason rest passed facts all
     shared
     ok $? "$platform: the collector compiles"
-    : > "$out/units"
     for test in ${UNIT:-$(basename -s .c tests/unit/test_*.c)}; do
         reason=$(declined "$test")
         if [ -n "$reason" ]; then skip "$platform: $test" "$reason"; else wanted="$wanted $test"; fi
     done
-    # shellcheck disable=SC2016 # expanded by the shell that runs it
-    echo $wanted | xargs -n 1 -P "${JOBS:-$(nproc)}" bash -c 'unit "$0"' > "$out/units"
+    passed=0 facts=0 all=$(echo $wanted | wc -w)
     while read -r test rest; do
         [ "${rest%% *}" = passes ]
         ok $? "$platform: $test $rest"
-        [ "${rest%% *}" = passes ] || grep -v '^ok' "$out/log/$test" | head -20 >&2
-    done < "$out/units"
-    unit_result="$(grep -c ' passes ' "$out/units") of $(wc -l < "$out/units") tests, $(awk '$2 == "passes" { sum += $3 } END { print sum + 0 }' "$out/units") checks"
+        if [ "${rest%% *}" = passes ]; then
+            passed=$((passed + 1)) facts=$((facts + $(sed 's/passes \([0-9]*\).*/\1/' <<< "$rest")))
+        else
+            grep -v '^ok' "$out/log/$test" | head -20 >&2
+        fi
+        say "$passed of $all tests, $facts checks"
+        # shellcheck disable=SC2016 # expanded by the shell that runs it
+    done < <(echo $wanted | xargs -n 1 -P "${JOBS:-$(nproc)}" bash -c 'unit "$0"')
 }
 
+# Again and again with another seed, until there are so many operations, or three quarters of the time are over.
 random() {
-    local total=0 variant
-    for variant in default "bit-cards -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7" "nanbox -DRANDOM_NANBOX" "debug -DGC_DEBUG=3"; do
-        set -- $variant
-        local name=$1 log=$out/log/random-$1
-        shift
-        $compiler $flags "$arena" -Isrc -O1 $* $link tests/random/random.c -o "$out/random" &&
-            run 3000 "$out/random" --ops=$((ops / 42)) --seed=1 > "$log" 2>&1
-        ok $? "$platform: random operations, $name"
-        grep -v '^ok\|^#\|^1\.\.' "$log" | head -20 >&2
-        total=$((total + $(sed -n 's/^ok .*: \([0-9]*\) operations.*/\1/p' "$log" | awk '{ sum += $1 } END { print sum + 0 }')))
+    local total=0 seed=1 variant wrong=0 until each=$ops log
+    local variants=('default' 'bit-cards -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7' 'nanbox -DRANDOM_NANBOX' 'debug -DGC_DEBUG=3')
+    for variant in "${variants[@]}"; do
+        # shellcheck disable=SC2086 # flags
+        $compiler $flags "$arena" -Isrc -O1 ${variant#"${variant%% *}"} $link tests/random/random.c -o "$out/random-${variant%% *}" &
     done
-    random_result="$total operations"
+    for variant in "${variants[@]}"; do wait -n || wrong=1; done
+    ok $wrong "$platform: the random test compiles"
+    for log in handles stackmaps; do
+        [ -z "$emulator" ] || break # they take too long there
+        $compiler $flags "$arena" -Isrc -O1 $link tests/random/$log.c -o "$out/random-$log" && run 600 "$out/random-$log" > "$out/log/random-$log" 2>&1
+        ok $? "$platform: tests/random/$log.c"
+    done
+    until=$((${CELL:-12000} * 3 / 4))
+    [ -z "$CELL" ] || [ "$each" -lt 42000 ] || each=42000 # so that the time is kept
+    while [ $wrong -eq 0 ] && [ $total -lt "$ops" ]; do
+        for variant in "${variants[@]}"; do
+            log=$out/log/random-${variant%% *}
+            if ! run 3000 "$out/random-${variant%% *}" --ops=$((each / 42)) --seed=$seed > "$log" 2>&1; then
+                wrong=1
+                grep -v '^ok\|^1\.\.' "$log" | head -20 >&2
+            fi
+            total=$((total + $(sed -n 's/^ok .*: \([0-9]*\) operations.*/\1/p' "$log" | awk '{ sum += $1 } END { print sum + 0 }')))
+            say "$total operations"
+            [ $wrong -eq 0 ] && [ $SECONDS -lt $until ] || break 2
+        done
+        seed=$((seed + 1))
+    done
+    ok $wrong "$platform: $total random operations, up to seed $seed"
 }
 
 threads() {
@@ -211,17 +237,12 @@ ladder() {
 }
 
 dir=$out
-row="| $platform "
-for each in headers unit random threads examples ladder; do
-    before=$failures unit_result= random_result=
-    case " $only " in
-    *" $each "*) case $each in unit) units ;; *) $each ;; esac ;;
-    *) row="$row| " && continue ;;
-    esac
-    result=yes
-    [ "$failures" -eq "$before" ] || result="$((failures - before)) failures"
-    case $each in unit) [ -z "$unit_result" ] || result=$unit_result ;; random) [ $result != yes ] || result=$random_result ;; esac
-    row="$row| $result "
+for part in headers unit random threads examples ladder; do
+    [[ " $only " == *" $part "* ]] || continue
+    before=$failures
+    rm -f "$out/cell-$part"
+    case $part in unit) units ;; *) $part ;; esac
+    [ -f "$out/cell-$part" ] || say yes
+    [ "$failures" -eq "$before" ] || say "$(cat "$out/cell-$part"), $((failures - before)) failures"
 done
-echo "$row|" > "$out/row"
 finish
