@@ -1,7 +1,7 @@
 #!/bin/bash
-# gc.h on an AArch64 kernel of its own, in the emulator of a whole machine:  qemu_system.sh KERNEL [BUILT]
+# gc.h on an AArch64 kernel of its own, in the emulator of a whole machine:  qemu_system.sh KERNEL..
 #
-# KERNEL is an Image, compressed or not, for a machine of qemu's kind `virt`: with a console on PL011 and an initial file system
+# Each KERNEL is an Image, compressed or not, for a machine of qemu's kind `virt`: with a console on PL011 and an initial file system
 # in memory, both built in. One with pages of 4 KiB comes from Debian, and qemu with it (the versions change):
 #   apt-get install qemu-system-arm cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 #   curl -O http://deb.debian.org/debian/pool/main/l/linux-signed-arm64/linux-image-VERSION-cloud-arm64_REVISION_arm64.deb
@@ -10,12 +10,12 @@
 # tests/platforms/kernel_64k.sh makes a small one from Debian's linux-source in some minutes.
 #
 # Compiles unit tests, random operations and threads, linked statically, with the arena and the addresses that they have by
-# default, puts them into an initial file system with init.c, and starts the machine. Prints TAP; takes an hour on one processor.
-# With BUILT, a folder that an earlier call has left (build/platforms/qemu_system), nothing is compiled again.
+# default, puts them into an initial file system with init.c, and starts the machine with each kernel. Prints TAP; takes an hour.
+# BUILT=1: what an earlier call has left in build/platforms/qemu_system is not compiled again.
 # UNIT="test_roots test_pins" chooses among unit tests; OPS: random operations (200000); MEMORY: of the machine (4G).
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
-kernel=$1 out=build/platforms/qemu_system compiler=aarch64-linux-gnu-gcc ops=${OPS:-200000}
-[ -f "$kernel" ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
+out=build/platforms/qemu_system compiler=aarch64-linux-gnu-gcc ops=${OPS:-200000}
+[ -f "$1" ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
 for missing in qemu-system-aarch64:qemu-system-arm $compiler:gcc-aarch64-linux-gnu cpio:cpio; do
     command -v "${missing%%:*}" > /dev/null && continue
     echo "1..0 # SKIP ${missing%%:*} is not installed (apt-get install ${missing#*:})"
@@ -64,33 +64,35 @@ compile() {
     done >> "$root/tests"
 }
 
-if [ -z "$2" ]; then
+if [ -z "$BUILT" ]; then
     compile
     ok $? 'the tests compile for AArch64'
     is "$(xargs < "$out/broken")" '' 'each of them'
-else
-    out=$2 root=$2/root
 fi
 for test in ${UNIT:-$(basename -s .c tests/unit/test_*.c)}; do
     reason=$(declined "$test")
     [ -z "$reason" ] || skip "$test" "$reason"
 done
 
+# Those that do not compile are not run.
 (cd "$root" && find . | cpio -o -H newc 2> /dev/null) > "$out/initrd"
-# The authentication of pointers is slow to emulate as processors do it.
-timeout 14400 nice -n 10 qemu-system-aarch64 -machine virt -cpu max,pauth-impdef=on -smp 2 -m "${MEMORY:-4G}" -display none -no-reboot \
-    -kernel "$kernel" -initrd "$out/initrd" -append 'console=ttyAMA0 panic=-1 quiet' -serial stdio < /dev/null 2>&1 |
-    tr -d '\r' | tee "$out/console" |
-    sed -un 's/^== end \([^ ]*\) \([0-9]*\) \([0-9]*\)$/# \1: status \2, \3 s/p; s/^== machine/#/p; /^Kernel panic/s/^/# /p' >&2
-matches "$(cat "$out/console")" '^== machine ' 'the machine starts'
-matches "$(cat "$out/console")" '^== off' 'and comes to the end of the tests'
-sed -n 's/^== machine \(.*\)/# \1/p' "$out/console"
-while read -r _ name _; do
-    # Its checks, with `end` last. A test's own plan says whether it has come to its end.
-    sed -n "/^== begin $name\$/,/^== end $name /p" "$out/console" > "$out/log"
-    end=$(sed -n "s/^== end $name //p" "$out/log")
-    [ "${end%% *}" = 0 ] && grep -q '^1\.\.' "$out/log"
-    ok $? "$name: $(grep -c '^ok' "$out/log") checks, ${end##* } s"
-    [ "${end%% *}" = 0 ] || { diag "status ${end%% *}"; grep -A3 '^not ok' "$out/log" | head -20 >&2; }
-done < "$root/tests"
+for kernel; do
+    # The authentication of pointers is slow to emulate as processors do it.
+    timeout 14400 nice -n 10 qemu-system-aarch64 -machine virt -cpu max,pauth-impdef=on -smp 2 -m "${MEMORY:-4G}" -display none \
+        -no-reboot -kernel "$kernel" -initrd "$out/initrd" -append 'console=ttyAMA0 panic=-1 quiet' -serial stdio < /dev/null 2>&1 |
+        tr -d '\r' | tee "$out/console" |
+        sed -un 's/^== end \([^ ]*\) \([0-9]*\) \([0-9]*\)$/# \1: status \2, \3 s/p; s/^== machine/#/p; /^Kernel panic/s/^/# /p' >&2
+    machine=$(sed -n 's/^== machine .* \(pages of [0-9]* KiB\).*/\1/p' "$out/console")
+    matches "$machine" pages "the machine starts: $kernel"
+    sed -n 's/^== machine \(.*\)/# \1/p' "$out/console"
+    while read -r _ name _; do
+        # What it printed, without the lines around that. A test's own plan says whether it has come to its end.
+        sed -n "/^== begin $name\$/,/^== end $name /p" "$out/console" > "$out/log"
+        end=$(sed -n "s/^== end $name //p" "$out/log")
+        [ "${end%% *}" = 0 ] && grep -q '^1\.\.' "$out/log"
+        ok $? "$machine: $name: $(grep -c '^ok' "$out/log") checks, ${end##* } s"
+        [ "${end%% *}" = 0 ] || { diag "status ${end%% *}"; grep -A3 '^not ok' "$out/log" | head -20 >&2; }
+    done < "$root/tests"
+    matches "$(cat "$out/console")" '^== off' "$machine: all tests have ended"
+done
 finish
