@@ -1,4 +1,5 @@
 /* The limits of sizes, counts and memory at their edge: each fails with a message, and leaves the heap as it was. */
+#define _GNU_SOURCE
 #include "../fixture.h"
 
 #include <sys/mman.h>
