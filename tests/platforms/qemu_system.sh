@@ -78,7 +78,7 @@ done
 (cd "$root" && find . | cpio -o -H newc 2> /dev/null) > "$out/initrd"
 for kernel; do
     # The authentication of pointers is slow to emulate as processors do it.
-    timeout 14400 nice -n 10 qemu-system-aarch64 -machine virt -cpu max,pauth-impdef=on -smp 2 -m "${MEMORY:-4G}" -display none \
+    timeout 14400 nice -n 10 qemu-system-aarch64 -machine virt -cpu max,pauth-impdef=on -smp 2 -m "${MEMORY:-4G}" -display none -nic none \
         -no-reboot -kernel "$kernel" -initrd "$out/initrd" -append 'console=ttyAMA0 panic=-1 quiet' -serial stdio < /dev/null 2>&1 |
         tr -d '\r' | tee "$out/console" |
         sed -un 's/^== end \([^ ]*\) \([0-9]*\) \([0-9]*\)$/# \1: status \2, \3 s/p; s/^== machine/#/p; /^Kernel panic/s/^/# /p' >&2
