@@ -80,7 +80,7 @@ for kernel; do
     # The authentication of pointers is slow to emulate as processors do it.
     timeout 14400 nice -n 10 qemu-system-aarch64 -machine virt -cpu max,pauth-impdef=on -smp 2 -m "${MEMORY:-4G}" -display none -nic none \
         -no-reboot -kernel "$kernel" -initrd "$out/initrd" -append 'console=ttyAMA0 panic=-1 quiet' -serial stdio < /dev/null 2>&1 |
-        tr -d '\r' | tee "$out/console" |
+        sed -u 's/\r//g' | tee "$out/console" |
         sed -un 's/^== end \([^ ]*\) \([0-9]*\) \([0-9]*\)$/# \1: status \2, \3 s/p; s/^== machine/#/p; /^Kernel panic/s/^/# /p' >&2
     machine=$(sed -n 's/^== machine .* \(pages of [0-9]* KiB\).*/\1/p' "$out/console")
     matches "$machine" pages "the machine starts: $kernel"
