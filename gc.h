@@ -719,7 +719,7 @@ typedef struct gc_debug_options {
 /* The collector's own, for its tests: all zero elsewhere. */
 typedef struct gc__test_options {
     bool scarce_memory;    /* the mark stack holds 64 entries, so that it overflows */
-    bool wholesale;        /* every other nursery may be kept as it is */
+    bool born_old;         /* objects are born in generation 2 after every other collection */
     bool candidates;       /* any region may be evacuated at the end of a concurrent marking */
     unsigned collectors;   /* 1: all collector threads trace in each collection, however small; above that: one at a time, in
                               an order that follows from the number; 0: off */
@@ -6456,6 +6456,8 @@ typedef struct gc__holes {
     size_t bytes;       /* the sum of the listed holes; atomic */
 } gc__holes;
 
+#define GC__PASSED 8 /* holes in generation 2 that a thread has passed over */
+
 /* Holes that one thread has to itself, linked by their second words. They count as allocated. */
 typedef struct gc__local_spans {
     gc_word first;
@@ -6463,6 +6465,11 @@ typedef struct gc__local_spans {
     gc_word left;      /* leftover holes of the thread's windows, linked in the same way */
     size_t left_bytes; /* of the leftovers, including those too small to be a hole */
     size_t most;       /* bytes requested */
+    gc__region *old;   /* the region of generation 2 that the thread fills; NULL: none */
+    size_t born_bytes; /* of objects there that were not counted yet */
+    /* Holes that were too small for the object that needed one, as pairs of addresses; the number of the next. */
+    uintptr_t passed[2 * GC__PASSED];
+    unsigned passed_next;
 } gc__local_spans;
 
 /* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms define their
@@ -6513,6 +6520,7 @@ struct gc_heap {
     size_t goal_bytes;                    /* the size that the heap should not exceed, below its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
+    size_t born_bytes;   /* taken since the last collection for objects that are born old; atomic */
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
@@ -7071,7 +7079,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
             }
         }
         if (index >> 6 != word) {
-            marks[word] |= bits;
+            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
             bits = 0;
             word = index >> 6;
         }
@@ -7079,7 +7087,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
         sum += bytes;
         at += bytes;
     }
-    if (bits) marks[word] |= bits;
+    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE); /* a marker may be reading it */
     return sum;
 }
 
@@ -7089,14 +7097,6 @@ GC__FN void gc__region_index(gc__region *region) {
     if (region->indexed_end == region->base) gc__marks_clear(region);
     gc__index_range(region, region->indexed_end, region->top);
     region->indexed_end = region->top;
-}
-
-/* Makes all objects of a young region findable by address. Returns their bytes. */
-GC__FN size_t gc__region_index_all(gc__region *region) {
-    if (!region->linear) return gc__marked_object_bytes(region);
-    gc__marks_clear(region);
-    region->indexed_end = region->top;
-    return gc__index_range(region, region->base, region->top);
 }
 
 /* Returns the object that covers the address, or 0. The region's allocation window must be flushed. */
@@ -7397,9 +7397,8 @@ GC__FN void gc__old_holes_forget(gc_heap *heap) {
 /* Windows: parts of a region in which objects are allocated by bumping a pointer. A thread has two of them; a worker of
    the collector has one for each generation that it copies to.
 
-   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's
-   window (unless it is the raw one) is zeroed in steps just ahead of the pointer, which brings that memory into the
-   cache. A worker's limit stops where memory was never written, so that no memory is taken before it is needed.
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A worker's limit
+   stops where memory was never written, so that no memory is taken before it is needed.
 
    The objects between start and next are not accounted for in the region yet, so a region cannot be walked before its
    windows are flushed. */
@@ -7414,216 +7413,6 @@ GC__FN void gc__window_set(gc_window *window, gc__region *region, uintptr_t from
     window->region = region;
     window->start = window->next = window->limit = (char *)from;
     window->end = (char *)end;
-}
-
-GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
-GC__FN gc_thread *gc__window_thread(gc_window *window, bool zeroed) {
-    return (gc_thread *)(void *)((char *)window - (zeroed ? offsetof(gc_thread, window) : offsetof(gc_thread, raw)));
-}
-
-/* Reports to the profiler that the rest of the window will not be used. */
-GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool zeroed) {
-    const gc__profiler *profiler = gc__profiler_of(heap);
-    size_t rest = gc__window_room(window);
-    if (GC__UNLIKELY(profiler != NULL) && rest) profiler->unused(gc__window_thread(window, zeroed), !zeroed, rest);
-}
-
-/* Returns the rest of a thread's window to its span: from now on the first word of the rest is a filler, not zero. */
-GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
-    gc_heap *heap = window->region->heap;
-    size_t rest = gc__window_room(window);
-    if (!rest) return; /* as in most holes */
-    gc__allocation_note_unused(heap, window, zeroed);
-    window->limit = window->next;
-    gc__count(&heap->generation_bytes[0], 0 - rest);
-    gc__count(&heap->stats.allocated_bytes, 0 - rest);
-}
-
-/* Restarts the region's index, since objects were allocated in a hole. Another thread may be doing the same. */
-GC__FN void gc__index_anew(gc__region *region) {
-    if (__atomic_load_n(&region->indexed_end, __ATOMIC_RELAXED) != region->base)
-        __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
-}
-
-/* Makes the region of a thread's window walkable. The window stays open. */
-GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
-    gc__region *region = window->region;
-    if (!region || window->start == window->next) return;
-    uintptr_t next = (uintptr_t)window->next;
-    window->start = window->next;
-    if (region->formatted) {
-        gc__filler_write(next, (uintptr_t)window->end - next);
-        gc__index_anew(region);
-        if (zeroed) gc__allocation_shrink(window, true);
-    } else {
-        region->top = next;
-    }
-}
-
-/* Requires the heap's lock. */
-GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
-    gc__allocation_flush(window, zeroed);
-    gc__region *region = window->region;
-    if (region && region->formatted) {
-        gc__allocation_shrink(window, zeroed);
-        gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
-    } else if (region) {
-        gc__allocation_note_unused(region->heap, window, zeroed);
-    }
-    gc__window_set(window, NULL, 0, 0);
-}
-
-GC__FN void gc__thread_flush_windows(gc_thread *thread) {
-    gc__allocation_flush(&thread->window, true);
-    gc__allocation_flush(&thread->raw, false);
-}
-
-/* Makes the thread's next allocation take the slow path. The windows stay open. */
-GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
-    if (thread->window.region) gc__allocation_shrink(&thread->window, true);
-    if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
-}
-
-GC__FN void gc__thread_close_windows(gc_thread *thread) {
-    gc__allocation_close(&thread->window, true);
-    gc__allocation_close(&thread->raw, false);
-}
-
-/* Takes one of the thread's first spans with room for `bytes`; returns 0 if none of the first few has. */
-GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
-    gc_word *link = &spans->first;
-    for (int tries = GC__HOLE_TRIES; *link && tries; link = &GC__WORD(*link + 8), tries--) {
-        uintptr_t hole = *link;
-        size_t room = gc__filler_bytes(hole);
-        if (room < bytes) continue;
-        *link = GC__WORD(hole + 8);
-        spans->bytes -= room;
-        return hole;
-    }
-    return 0;
-}
-
-/* Opens the thread's window, which is full, in one of its local spans with room for `bytes`. The lock is not held, so
-   the old leftover is listed later. Returns false if there is no such span, or the window lies in no hole. */
-GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
-    uintptr_t rest = (uintptr_t)window->next;
-    gc__region *region = window->region;
-    if (!spans->first || window->limit != window->end || (region && !region->formatted)) return false;
-    uintptr_t hole = gc__local_spans_take(spans, bytes);
-    if (!hole) return false;
-    size_t room = gc__filler_bytes(hole), left = gc__window_room(window);
-    if (region) {
-        gc__filler_write(rest, left);
-        gc__index_anew(region);
-    }
-    spans->left_bytes += left;
-    if (left >= GC__HOLE_BYTES_MIN_MUTATOR) {
-        GC__WORD(rest + 8) = spans->left;
-        spans->left = rest;
-    }
-    __builtin_prefetch((const void *)spans->first, 1);
-    gc__window_set(window, gc__region_of(hole), hole, hole + room);
-    window->start = NULL; /* flushing makes even an empty span walkable */
-    if (zeroed) memset((void *)hole, 0, room);
-    window->limit = window->end;
-    return true;
-}
-
-/* Makes the thread's next allocation take the lock. */
-GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
-    gc_word *link = &spans->left;
-    while (*link) link = &GC__WORD(*link + 8);
-    *link = spans->first;
-    spans->left_bytes += spans->bytes;
-    spans->first = spans->bytes = 0;
-}
-
-/* Lists the holes, which count as allocated. */
-GC__FN void gc__local_spans_return(gc_heap *heap, gc_word hole) {
-    while (hole) {
-        gc_word next = GC__WORD(hole + 8);
-        gc__hole_return(heap, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
-        hole = next;
-    }
-}
-
-/* Lists the thread's unused spans and the leftovers of its windows. */
-GC__FN void gc__local_spans_close(gc_heap *heap, gc__local_spans *spans) {
-    size_t bytes = spans->bytes + spans->left_bytes;
-    if (!bytes) return;
-    gc__local_spans_return(heap, spans->left);
-    gc__local_spans_return(heap, spans->first);
-    memset(spans, 0, sizeof *spans);
-    gc__count(&heap->generation_bytes[0], 0 - bytes);
-    gc__count(&heap->stats.allocated_bytes, 0 - bytes);
-}
-
-/* Fills the thread's local spans with holes for objects of `bytes`, with more of them if it used up the last ones.
-   Returns false if there are none, or only *hole. */
-GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *hole) {
-    size_t most = spans->first ? GC__LOCAL_SPANS_BYTES / 16 : gc__min(2 * spans->most, GC__LOCAL_SPANS_BYTES);
-    gc__local_spans_close(heap, spans);
-    spans->most = gc__max(most, GC__LOCAL_SPANS_BYTES / 16);
-    if (!gc__holes_find(heap, spans, bytes, hole)) return false;
-    gc__count(&heap->generation_bytes[0], spans->bytes);
-    gc__count(&heap->stats.allocated_bytes, spans->bytes);
-    return spans->first != 0;
-}
-
-/* Returns whether threads get local spans for objects of `bytes`. Where objects differ in size, some then lie in holes
-   that are much larger than needed, so a heap with little more room than its live bytes gives each object the smallest
-   hole that suffices. */
-GC__FN bool gc__is_in_local_span(const gc_heap *heap, size_t bytes) {
-    size_t live = heap->full_bytes + gc__external_bytes(heap);
-    bool tight = live / GC__LOCAL_SPANS_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
-    return bytes <= GC__LOCAL_SPAN_MOST && !tight && !gc__stress_of(heap) && !gc__profiler_of(heap);
-}
-
-/* Opens a thread's window in a span with room for `bytes`. Requires the heap's lock. */
-GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
-    uintptr_t from = 0, end = 0;
-    gc__allocation_close(window, zeroed);
-    bool in_span = gc__is_in_local_span(heap, bytes);
-    if (in_span && gc__local_spans_renew(heap, spans, bytes, &from)) return gc__local_spans_open(spans, window, zeroed, bytes);
-    if (!in_span) gc__holes_find(heap, NULL, bytes, &from);
-    gc__region *region = from ? gc__hole_enter(from, &end) : NULL;
-    if (!region) {
-        region = gc__heap_take(heap, 0);
-        if (!region) return false;
-        gc__heap_uncommit(heap);
-        region->linear = true;
-        gc__heap_push(heap, region);
-        from = region->base;
-        end = gc__region_end(region);
-    }
-    gc__window_set(window, region, from, end);
-    window->start = NULL; /* flushing makes even an empty span walkable */
-    return true;
-}
-
-/* Extends a thread's window so that it holds `bytes`, for which the span has room. Spends budget. */
-GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
-    size_t extra = bytes - gc__window_room(window);
-    if (!gc__stress_of(heap) && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
-    if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
-    const gc__profiler *profiler = gc__profiler_of(heap);
-    if (GC__UNLIKELY(profiler != NULL)) {
-        size_t room = gc__window_room(window);
-        extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
-    }
-    gc__region *region = window->region;
-    uintptr_t from = (uintptr_t)window->limit, to = from + extra;
-    /* Other threads may have windows in other holes of the region. Only the window in the last hole moves the end. */
-    uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
-              dirty = to < dirty_end ? to : dirty_end;
-    if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
-    if (dirty_end < to) {
-        gc__region_populate(region, dirty_end, to);
-        __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
-    }
-    window->limit = (char *)to;
-    gc__count(&heap->generation_bytes[0], extra);
-    gc__count(&heap->stats.allocated_bytes, extra);
 }
 
 /* Ends a worker's window; returns the bytes of the copies in it. */
@@ -7650,6 +7439,238 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     window->limit = (char *)(to < end ? to : end);
     return true;
 }
+/* Threads' windows. A window (unless it is the raw one) is zeroed in steps just ahead of the pointer, which brings that
+   memory into the cache.
+
+   Most windows are in generation 0. Where nearly all of each nursery survives, young collections would copy it for
+   nothing, so between two cycles of a heap with a pause goal threads allocate in generation 2: in the holes of regions,
+   each of which has one thread to itself until the next collection, or in fresh regions. Objects that are *born old* get
+   their mark bits, which are the objects of such a region, when their thread leaves the hole or stops. Stores that
+   initialized them had no barrier, so their cards become dirty if there are young objects. While generation 2 is being
+   marked, objects are born young: one that is born old would have to be marked, and each store into it logged. */
+
+/* The collector's state of a heap: between collections, and during the collection that runs. */
+
+/* The purpose and the plan of a collection: decided by policy, and constant from condemning on. */
+
+
+typedef enum gc__purpose {
+    GC__YOUNG,           /* traces young generations */
+    GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
+    GC__REMARK,          /* a young collection, then a remark of the cycle, which finds dead objects with finalizers */
+    GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */
+    GC__FULL,            /* marks all generations with the world stopped; sparse regions are evacuated */
+    GC__FULL_REUSE,      /* like GC__FULL, but nothing moves, and mutators get the holes */
+    GC__COMPACT,         /* evacuates all that can move, as far as there is room */
+    GC__SLIDE            /* slides objects together in address order, which takes no more memory than before */
+} gc__purpose;
+
+/* A request for a collection, made before the heap was surveyed. */
+typedef struct gc__request {
+    gc__purpose purpose;
+    int generation; /* the oldest generation whose objects it frees */
+    gc_reason reason;
+    gc_degenerated degenerated; /* the point at which a cycle that this ends or replaces has given up */
+    bool compacting;       /* all objects that can move should move */
+    /* Copies into holes go only to large ones, since small ones had less room than was estimated. */
+    bool large_holes_only;
+    size_t room_for;       /* the object size for which room is needed; 0: any; SIZE_MAX: a whole region */
+} gc__request;
+
+/* Only policy writes to a plan, and only until regions are condemned. */
+typedef struct gc__plan {
+    gc__request request;
+    gc__purpose purpose; /* that of the request; but a final mark becomes a full collection if stores were missed */
+    /* The oldest generation whose regions are condemned at first; the final mark condemns the old ones later. */
+    int condemned;
+    bool moves;          /* false: no object moves, in a non-moving heap */
+    bool moves_all;      /* under stress all regions that can be evacuated are */
+    uint8_t promote_to[GC_GENERATIONS]; /* the generation of each generation's survivors */
+    bool promotes_huge; /* surviving huge objects go to generation 2: scanning one again would be a long pause */
+    bool ages_all; /* a full collection makes all survivors old, since young collections do not pay */
+    /* Young regions that are nearly full stay in place, since nearly all their objects survive. */
+    bool promotes_in_place;
+    bool tight;                         /* room is short: a young region counts by its memory, not by its objects */
+    bool pin_fragmented;                /* pins are in most regions, so they stay */
+    bool recycles_young;                /* mutators get the holes of sparse young regions, in a non-moving heap */
+    /* Regions are evacuated if at most this percentage of them is predicted to live. */
+    int evacuate_old, evacuate_young;
+    /* Of regions with exactly this percentage, only as many are evacuated as fit into these bytes: */
+    int evacuate_partly;
+    size_t evacuate_partly_bytes;
+    bool evacuate_old_partly, evacuate_young_partly; /* this applies to old ones, and to young ones */
+    int recycle_below; /* mutators get the holes of regions that stay in place with less than this percentage */
+    /* Copies go to holes of at least this many bytes in regions that stay in place; 0: to fresh regions. */
+    size_t into_holes;
+    size_t into_holes_mean; /* the size from which a hole counts as room */
+    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
+} gc__plan;
+
+/* Returns whether the collection does more for a concurrent cycle than others that come meanwhile. */
+GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
+    return plan->purpose >= GC__MARK_BEGIN && plan->purpose <= GC__MARK_END;
+}
+
+/* What was counted when an allocation met the limit. */
+typedef struct gc__overhead {
+    uint64_t ns, paused_ns, collections; /* full collections */
+} gc__overhead;
+
+/* When to collect, as learned up to the last collection. */
+typedef struct gc__pace {
+    size_t nursery_bytes; /* budget of generation 0 */
+    /* The size that generation 0 may reach while young collections are not worth their time; or 0. */
+    size_t nursery_grows;
+    size_t cache_bytes;   /* size of the L2 cache, read once: the CPU takes long to answer */
+    size_t young_regions; /* regions of generation 1 */
+    /* Threads that had a window when the last collection began: at least 1, at most as many as processors. */
+    unsigned allocating;
+    size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
+    gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
+    size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
+    size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
+    size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    uint64_t young_ns_per_mib; /* CPU time for each MiB that a young collection condemns; 0: not known yet */
+    uint64_t copy_ns_per_mib;  /* CPU time for each surviving MiB, and */
+    uint64_t slot_ns;          /* for each remembered slot; both include all that comes with it */
+    /* The highest of both costs since copies began to fill holes; 0: not known. */
+    uint64_t filling_young_ns, filling_slot_ns;
+    /* CPU time of all collector threads for each MiB that survives a young collection, and a full one. */
+    uint64_t trace_ns_per_mib[2];
+    bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
+    bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
+    /* Bytes that objects may still take in generation 2 before a nursery is traced to see what lives, and the bytes at
+       first. */
+    size_t born_left, born_bytes;
+    unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
+    /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
+    bool fills_holes;
+    /* Remaining full collections that stop the world, since the limit leaves no room for concurrent marking. */
+    unsigned degenerated;
+    unsigned degenerated_next; /* length of the next series of stop-the-world collections */
+    size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
+    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned the generation */
+    unsigned old_survival;             /* percent of generation 2 alone, as estimated in the last full collection */
+    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
+    uint64_t resumed_cpu_ns;           /* and when the last one ended */
+    uint64_t workers_cpu_ns;              /* CPU time of the collector threads when the last one ended */
+    uint64_t resumed_by;               /* the native thread that ran the last one, whose clock was read; 0: not known */
+} gc__pace;
+
+/* The weak tables that the trace has found, as consecutive gc_weak_entries. */
+typedef struct gc__discovered {
+    gc__words words;
+    size_t waited;   /* the ephemerons before this word have been turned into waits */
+    size_t cleared;  /* entries before this word that are not long have been cleared */
+    gc__words ended; /* for checkmark: objects that survive only as the strong part of a cleared entry */
+} gc__discovered;
+#define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
+
+GC__FN void gc__discovered_begin(gc__discovered *notes) {
+    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
+}
+
+GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *entries) {
+    size_t count = notes->words.count;
+    if (!gc__words_reserve(&notes->words, count + GC__DISCOVERED_WORDS)) return false;
+    memcpy(notes->words.words + count, entries, sizeof *entries);
+    notes->words.count += GC__DISCOVERED_WORDS;
+    return true;
+}
+
+/* The bytes that regions of small objects hold. */
+typedef struct gc__small_regions {
+    size_t used_bytes, live_bytes;
+} gc__small_regions;
+
+GC__FN void gc__small_regions_add(gc__small_regions *regions, const gc__region *region) {
+    if (region->kind != GC__SMALL) return;
+    regions->used_bytes += GC_REGION_BYTES;
+    regions->live_bytes += region->live_bytes;
+}
+
+#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of its first root, and of the first one behind */
+
+/* The state of one collection. The lists keep their memory for the next one. */
+typedef struct gc__cycle {
+    gc__words roots;                    /* slots | 1 if they hold tagged values */
+    /* Pairs of numbers: the roots from the first up to the second are from scan_roots; for readers. */
+    gc__words reported;
+    gc__words interior;                 /* triples: slot | 1 if it holds a tagged value, offset, object */
+    gc__words pins;                     /* objects | 1 if found by a conservative word */
+    gc__map ambiguous;                   /* objects that only conservative words found */
+    gc__words external_moving;          /* pairs: object, bytes */
+    gc__discovered entries;                  /* entries of weak tables */
+    gc__words stacks;                   /* value stacks that scan_roots has reported, GC__STACK_WORDS words of each */
+    gc__plan planned;                   /* written by policy; others read it through `plan` */
+    const gc__plan *plan;
+    bool recycles;                      /* some regions become generation 0 again */
+    size_t evacuate_left_bytes;         /* the rest of plan->evacuate_partly_bytes, while regions are condemned */
+    size_t fixed_holes_bytes;           /* bytes of holes in recycled regions of objects that never move */
+    gc__words offsets;                  /* the offset tables of regions whose objects slide */
+    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
+    size_t large_bytes, large_kept_bytes; /* bytes of condemned young large objects, and of those that live */
+    /* Bytes in regions of generation 0 that stay in place: before the collection, and after it. */
+    size_t young_staying_bytes, young_kept_bytes;
+    /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
+    size_t staying_bytes, staying_kept_bytes;
+    gc__small_regions old_small;         /* of generation 2, after a full collection */
+    bool condemns_old; /* old regions are condemned, with what the marker has marked, until the sweep */
+    gc__region *condemned_old;           /* the list of these regions */
+    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
+    bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
+} gc__cycle;
+
+/* Returns the bytes that the collection has copied or left in place, in all generations. */
+GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    return bytes;
+}
+
+typedef struct gc__collector {
+    gc__words mark_stack;                                   /* its memory, kept for the next collection */
+    gc__words globals; /* triples: first slot, count, flags; under the roots lock */
+    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
+    struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
+    unsigned processors;                                    /* processors for collector threads, when last asked for */
+    uint64_t processors_asked_ns;                           /* when they were last asked for; 0: never */
+    bool workers_refused; /* the system has given fewer threads than were requested */
+    /* The number of the last collection of that generation or an older one. */
+    uint64_t finished[GC_GENERATIONS], finished_compacting;
+} gc__collector;
+
+/* Returns whether the heap keeps to a goal for pauses, as heaps with concurrent marking do unless they have no room
+   for that. */
+GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
+    return GC__HAS_MARKER && heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
+}
+
+GC__FN bool gc__fills_holes(const gc_heap *heap) { return GC__HAS_MARKER && heap->pace->fills_holes; }
+
+GC__FN struct gc__workers *gc__heap_workers(const gc_heap *heap) {
+    return GC__HAS_WORKERS ? heap->collector->workers : NULL;
+}
+
+/* Returns the generation to which compaction copies. */
+GC__FN unsigned gc__oldest(const gc_heap *heap) { return heap->options.non_generational ? 0 : 2; }
+
+/* From this size on, objects with references grow old at once if pauses have a goal, so that they are scanned once. */
+#define GC__HUGE_BYTES ((size_t)1 << 20)
+
+GC__FN bool gc__is_huge(const gc__region *region) {
+    return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
+}
+
+/* Returns the generation up to which roots are looked at. What a cycle finds depends on all of them. */
+GC__FN int gc__roots_generation(const gc_heap *heap) {
+    return gc__is_of_cycle(heap->cycle->plan) ? 2 : heap->collection.generation;
+}
+
+/* Returns whether the collection that runs is the final mark of a concurrent cycle. */
+GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
+/* Returns whether a remark of a concurrent cycle follows the collection that runs, in the same pause. */
+GC__FN bool gc__is_remark(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__REMARK; }
 /* Attached threads, and their modes: how a thread becomes preemptive, and how a thread that stops the others sees that.
 
    A thread that waits in gc.h is parked: until it returns it is in preemptive mode in all heaps to which it is
@@ -7808,6 +7829,369 @@ GC__FN void gc__park(const gc_heap *heap) {
 GC__FN void gc__unpark(gc_thread *thread) {
     gc__set_parked(thread, false);
     gc__my_parked--;
+}
+
+GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
+GC__FN gc_thread *gc__window_thread(gc_window *window, bool zeroed) {
+    return (gc_thread *)(void *)((char *)window - (zeroed ? offsetof(gc_thread, window) : offsetof(gc_thread, raw)));
+}
+
+/* Returns whether the window lies in generation 2. The bytes of its objects are counted when it is flushed. */
+GC__FN bool gc__window_is_old(const gc_window *window) {
+    return GC__HAS_MARKER && window->region && window->region->generation == 2;
+}
+
+/* Counts bytes of generation 0 as allocated, or fewer of them. */
+GC__FN void gc__allocation_count(gc_heap *heap, size_t bytes) {
+    gc__count(&heap->generation_bytes[0], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
+}
+
+/* Reports to the profiler that the rest of the window will not be used. */
+GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool zeroed) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    size_t rest = gc__window_room(window);
+    if (GC__UNLIKELY(profiler != NULL) && rest) profiler->unused(gc__window_thread(window, zeroed), !zeroed, rest);
+}
+
+/* Returns the rest of a thread's window to its span: from now on the first word of the rest is a filler, not zero. */
+GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
+    gc_heap *heap = window->region->heap;
+    size_t rest = gc__window_room(window);
+    if (!rest) return; /* as in most holes */
+    gc__allocation_note_unused(heap, window, zeroed);
+    window->limit = window->next;
+    if (!gc__window_is_old(window)) gc__allocation_count(heap, 0 - rest);
+}
+
+/* Restarts the region's index, since objects were allocated in a hole. Another thread may be doing the same. */
+GC__FN void gc__index_anew(gc__region *region) {
+    if (__atomic_load_n(&region->indexed_end, __ATOMIC_RELAXED) != region->base)
+        __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
+}
+
+/* Returns whether an object that is born old may refer to a young one. */
+GC__FN bool gc__born_needs_cards(const gc_heap *heap) {
+    return gc__counted(&heap->generation_bytes[0]) || gc__counted(&heap->generation_bytes[1]) || heap->nursery_survivor_bytes;
+}
+
+/* Makes the objects known that were born old in the thread's window. */
+GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
+    gc__region *region = window->region;
+    const gc_heap *heap = region->heap;
+    uintptr_t at = (uintptr_t)window->start, end = (uintptr_t)window->next;
+    size_t bytes = gc__index_range(region, at, end);
+    region->live_bytes += bytes;
+    gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
+    if (!gc__born_needs_cards(heap)) return;
+    for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
+}
+
+/* Counts what the thread's objects that were born old take. Requires the heap's lock, or that the world is stopped. */
+GC__FN void gc__born_count(gc_heap *heap, gc__local_spans *spans) {
+    if (!spans->born_bytes) return;
+    gc__count(&heap->generation_bytes[2], spans->born_bytes);
+    gc__count(&heap->stats.allocated_bytes, spans->born_bytes);
+    spans->born_bytes = 0;
+}
+
+/* Makes the region of a thread's window walkable. The window stays open. */
+GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
+    gc__region *region = window->region;
+    if (!region || window->start == window->next) return;
+    uintptr_t next = (uintptr_t)window->next;
+    if (gc__window_is_old(window)) {
+        gc__born_flush(window, zeroed);
+        window->start = window->next;
+        return;
+    }
+    window->start = window->next;
+    if (region->formatted) {
+        gc__filler_write(next, (uintptr_t)window->end - next);
+        gc__index_anew(region);
+        if (zeroed) gc__allocation_shrink(window, true);
+    } else {
+        region->top = next;
+    }
+}
+
+/* Requires the heap's lock. */
+GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
+    gc__allocation_flush(window, zeroed);
+    gc__region *region = window->region;
+    if (region && region->formatted) {
+        gc__allocation_shrink(window, zeroed);
+        gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
+    } else if (region && !gc__window_is_old(window)) {
+        gc__allocation_note_unused(region->heap, window, zeroed);
+    }
+    gc__window_set(window, NULL, 0, 0);
+}
+
+/* Ends the filling of a region of generation 2. The rest of its holes waits for the next cycle. */
+GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
+    gc__born_count(heap, spans);
+    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
+    spans->old = NULL;
+}
+
+GC__FN void gc__thread_flush_windows(gc_thread *thread) {
+    gc__allocation_flush(&thread->window, true);
+    gc__allocation_flush(&thread->raw, false);
+    gc__born_count(thread->heap, &gc__record(thread)->local_spans);
+}
+
+/* Makes the thread's next allocation take the slow path. The windows stay open. */
+GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
+    if (thread->window.region) gc__allocation_shrink(&thread->window, true);
+    if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
+}
+
+GC__FN void gc__thread_close_windows(gc_thread *thread) {
+    gc__allocation_close(&thread->window, true);
+    gc__allocation_close(&thread->raw, false);
+    gc__born_end(thread->heap, &gc__record(thread)->local_spans);
+}
+
+/* Takes one of the thread's first spans with room for `bytes`; returns 0 if none of the first few has. */
+GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
+    gc_word *link = &spans->first;
+    for (int tries = GC__HOLE_TRIES; *link && tries; link = &GC__WORD(*link + 8), tries--) {
+        uintptr_t hole = *link;
+        size_t room = gc__filler_bytes(hole);
+        if (room < bytes) continue;
+        *link = GC__WORD(hole + 8);
+        spans->bytes -= room;
+        return hole;
+    }
+    return 0;
+}
+
+/* Opens the thread's window, which is full, in one of its local spans with room for `bytes`. The lock is not held, so
+   the old leftover is listed later. Returns false if there is no such span, or the window lies in no hole. */
+GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t rest = (uintptr_t)window->next;
+    gc__region *region = window->region;
+    if (!spans->first || window->limit != window->end || (region && !region->formatted)) return false;
+    uintptr_t hole = gc__local_spans_take(spans, bytes);
+    if (!hole) return false;
+    size_t room = gc__filler_bytes(hole), left = gc__window_room(window);
+    if (region) {
+        gc__filler_write(rest, left);
+        gc__index_anew(region);
+    }
+    spans->left_bytes += left;
+    if (left >= GC__HOLE_BYTES_MIN_MUTATOR) {
+        GC__WORD(rest + 8) = spans->left;
+        spans->left = rest;
+    }
+    __builtin_prefetch((const void *)spans->first, 1);
+    gc__window_set(window, gc__region_of(hole), hole, hole + room);
+    window->start = NULL; /* flushing makes even an empty span walkable */
+    if (zeroed) memset((void *)hole, 0, room);
+    window->limit = window->end;
+    return true;
+}
+
+/* Makes the thread's next allocation take the lock. */
+GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
+    gc_word *link = &spans->left;
+    while (*link) link = &GC__WORD(*link + 8);
+    *link = spans->first;
+    spans->left_bytes += spans->bytes;
+    spans->first = spans->bytes = 0;
+    spans->old = NULL;
+    memset(spans->passed, 0, sizeof spans->passed);
+}
+
+/* Lists the holes, which count as allocated. */
+GC__FN void gc__local_spans_return(gc_heap *heap, gc_word hole) {
+    while (hole) {
+        gc_word next = GC__WORD(hole + 8);
+        gc__hole_return(heap, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
+        hole = next;
+    }
+}
+
+/* Lists the thread's unused spans and the leftovers of its windows. */
+GC__FN void gc__local_spans_close(gc_heap *heap, gc__local_spans *spans) {
+    size_t bytes = spans->bytes + spans->left_bytes;
+    gc__born_end(heap, spans);
+    if (!bytes) return;
+    gc__local_spans_return(heap, spans->left);
+    gc__local_spans_return(heap, spans->first);
+    memset(spans, 0, sizeof *spans);
+    gc__allocation_count(heap, 0 - bytes);
+}
+
+/* Fills the thread's local spans with holes for objects of `bytes`, with more of them if it used up the last ones.
+   Returns false if there are none, or only *hole. */
+GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *hole) {
+    size_t most = spans->first ? GC__LOCAL_SPANS_BYTES / 16 : gc__min(2 * spans->most, GC__LOCAL_SPANS_BYTES);
+    gc__local_spans_close(heap, spans);
+    spans->most = gc__max(most, GC__LOCAL_SPANS_BYTES / 16);
+    if (!gc__holes_find(heap, spans, bytes, hole)) return false;
+    gc__allocation_count(heap, spans->bytes);
+    return spans->first != 0;
+}
+
+/* Returns whether threads get local spans for objects of `bytes`. Where objects differ in size, some then lie in holes
+   that are much larger than needed, so a heap with little more room than its live bytes gives each object the smallest
+   hole that suffices. */
+GC__FN bool gc__is_in_local_span(const gc_heap *heap, size_t bytes) {
+    size_t live = heap->full_bytes + gc__external_bytes(heap);
+    bool tight = live / GC__LOCAL_SPANS_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
+    return bytes <= GC__LOCAL_SPAN_MOST && !tight && !gc__stress_of(heap) && !gc__profiler_of(heap);
+}
+
+/* Extends a thread's window so that it holds `bytes`, for which the span has room. Spends budget. */
+GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
+    size_t extra = bytes - gc__window_room(window);
+    if (!gc__stress_of(heap) && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
+    if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL)) {
+        size_t room = gc__window_room(window);
+        extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
+    }
+    gc__region *region = window->region;
+    uintptr_t from = (uintptr_t)window->limit, to = from + extra;
+    /* Other threads may have windows in other holes of the region. Only the window in the last hole moves the end. */
+    uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
+              dirty = to < dirty_end ? to : dirty_end;
+    if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
+    if (dirty_end < to) {
+        gc__region_populate(region, dirty_end, to);
+        __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
+    }
+    window->limit = (char *)to;
+    if (!gc__window_is_old(window)) gc__allocation_count(heap, extra);
+}
+
+/* From this size on an object that is born old gets a fresh region, if there is one, rather than the next hole that is
+   large enough: all smaller ones before it would be lost. */
+#define GC__BORN_LARGE ((size_t)1024)
+#define GC__BORN_HOLE ((size_t)32) /* smaller holes are not kept */
+#define GC__BORN_DENSE 16 /* a region with less than 1/n of it in holes is not filled */
+
+/* Returns whether the next windows are opened in generation 2. */
+GC__FN bool gc__is_born_old(const gc_heap *heap) {
+    if (!gc__has_pause_goal(heap) || gc__counted(&heap->born_bytes) >= heap->pace->born_left) return false;
+    return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
+}
+
+/* Keeps a hole for a smaller object, instead of the one that was kept longest. */
+GC__FN void gc__born_pass(gc__local_spans *spans, uintptr_t from, uintptr_t end) {
+    uintptr_t *pair = &spans->passed[2 * (spans->passed_next % GC__PASSED)];
+    if (end - from < GC__BORN_HOLE) return;
+    spans->passed_next++;
+    pair[0] = from;
+    pair[1] = end;
+}
+
+/* Returns a hole with room for `bytes`: one that was passed over, or the next one in the region that the thread fills; 0 if
+   there is none. */
+GC__FN uintptr_t gc__born_find(gc__local_spans *spans, size_t bytes, uintptr_t *end) {
+    for (uintptr_t *pair = spans->passed; pair < spans->passed + 2 * GC__PASSED; pair += 2) {
+        if (pair[1] - pair[0] < bytes) continue;
+        uintptr_t from = pair[0];
+        *end = pair[1];
+        pair[0] = pair[1] = 0;
+        return from;
+    }
+    uintptr_t from;
+    while ((from = gc__hole_by_marks(spans->old, gc__min(bytes, GC__BORN_HOLE), end)) != 0 && *end - from < bytes)
+        gc__born_pass(spans, from, *end);
+    return from;
+}
+
+/* Opens the thread's window, which is full, in a hole with room for `bytes` in a region that the thread fills. Returns
+   false if there is none. */
+GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t end, from;
+    if (!spans->old || (window->region && !gc__window_is_old(window))) return false;
+    gc__allocation_flush(window, zeroed);
+    from = gc__born_find(spans, bytes, &end);
+    if (!from) return false;
+    if (window->region) gc__born_pass(spans, (uintptr_t)window->next, (uintptr_t)window->end);
+    gc__window_set(window, gc__region_of(from), from, end);
+    gc__allocation_extend(window->region->heap, window, zeroed, bytes);
+    return true;
+}
+
+/* Returns a fresh region of generation 2, or NULL with gc__fail. */
+GC__COLD gc__region *gc__born_take_fresh(gc_heap *heap) {
+    gc__region *region = gc__heap_take(heap, 0);
+    if (!region) return NULL;
+    gc__heap_uncommit(heap);
+    gc__marks_clear(region);
+    gc__other_plane_clear(region);
+    region->generation = region->target = 2;
+    gc__region_set_rank(region, gc__age_of(heap, 2), true);
+    gc__heap_push(heap, region);
+    return region;
+}
+
+/* Returns the next region with holes, or NULL. */
+GC__COLD gc__region *gc__born_take_sparse(gc_heap *heap) {
+    for (gc__region *region; (region = heap->old_unlisted) != NULL;) {
+        size_t holes = GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES), unlisted = heap->unlisted_bytes;
+        __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
+        if (!gc__is_by_marks(region)) continue;
+        __atomic_store_n(&heap->unlisted_bytes, unlisted - gc__min(unlisted, holes), __ATOMIC_RELAXED);
+        if (holes < GC_REGION_BYTES / GC__BORN_DENSE) continue;
+        region->hole = region->base;
+        return region;
+    }
+    return NULL;
+}
+
+/* Opens the thread's window, which is closed, in generation 2. Returns false if there is no room. The heap's lock is
+   held. */
+GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
+    gc__born_count(heap, spans);
+    bool large = bytes >= GC__BORN_LARGE;
+    while (large || !gc__born_open_next(spans, window, zeroed, bytes)) {
+        gc__region *region = large ? NULL : gc__born_take_sparse(heap);
+        bool fresh = !region;
+        if (fresh) region = gc__born_take_fresh(heap);
+        if (!region && !large) return false;
+        if (region) {
+            gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
+            if (large) {
+                region->hole = gc__region_end(region);
+                gc__window_set(window, region, region->base, gc__region_end(region));
+                return true;
+            }
+            spans->old = region;
+        }
+        large = false;
+    }
+    return true;
+}
+
+/* Opens a thread's window in a span with room for `bytes`. Requires the heap's lock. */
+GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t from = 0, end = 0;
+    gc__allocation_close(window, zeroed);
+    if (gc__is_born_old(heap) && gc__born_open(heap, spans, window, zeroed, bytes)) return true;
+    gc__born_end(heap, spans);
+    bool in_span = gc__is_in_local_span(heap, bytes);
+    if (in_span && gc__local_spans_renew(heap, spans, bytes, &from)) return gc__local_spans_open(spans, window, zeroed, bytes);
+    if (!in_span) gc__holes_find(heap, NULL, bytes, &from);
+    gc__region *region = from ? gc__hole_enter(from, &end) : NULL;
+    if (!region) {
+        region = gc__heap_take(heap, 0);
+        if (!region) return false;
+        gc__heap_uncommit(heap);
+        region->linear = true;
+        gc__heap_push(heap, region);
+        from = region->base;
+        end = gc__region_end(region);
+    }
+    gc__window_set(window, region, from, end);
+    window->start = NULL; /* flushing makes even an empty span walkable */
+    return true;
 }
 /* The heap's lock.
 
@@ -8492,228 +8876,6 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     }
     return former;
 }
-/* The purpose and the plan of a collection: decided by policy, and constant from condemning on. */
-
-
-typedef enum gc__purpose {
-    GC__YOUNG,           /* traces young generations */
-    GC__YOUNG_WHOLESALE, /* promotes the nursery untraced, since nearly all of it would survive */
-    GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
-    GC__REMARK,          /* a young collection, then a remark of the cycle, which finds dead objects with finalizers */
-    GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */
-    GC__FULL,            /* marks all generations with the world stopped; sparse regions are evacuated */
-    GC__FULL_REUSE,      /* like GC__FULL, but nothing moves, and mutators get the holes */
-    GC__COMPACT,         /* evacuates all that can move, as far as there is room */
-    GC__SLIDE            /* slides objects together in address order, which takes no more memory than before */
-} gc__purpose;
-
-/* A request for a collection, made before the heap was surveyed. */
-typedef struct gc__request {
-    gc__purpose purpose;
-    int generation; /* the oldest generation whose objects it frees */
-    gc_reason reason;
-    gc_degenerated degenerated; /* the point at which a cycle that this ends or replaces has given up */
-    bool compacting;       /* all objects that can move should move */
-    /* Copies into holes go only to large ones, since small ones had less room than was estimated. */
-    bool large_holes_only;
-    size_t room_for;       /* the object size for which room is needed; 0: any; SIZE_MAX: a whole region */
-} gc__request;
-
-/* Only policy writes to a plan, and only until regions are condemned. */
-typedef struct gc__plan {
-    gc__request request;
-    gc__purpose purpose; /* that of the request; but a final mark becomes a full collection if stores were missed */
-    /* The oldest generation whose regions are condemned at first; the final mark condemns the old ones later. */
-    int condemned;
-    bool moves;          /* false: no object moves, in a non-moving heap */
-    bool moves_all;      /* under stress all regions that can be evacuated are */
-    uint8_t promote_to[GC_GENERATIONS]; /* the generation of each generation's survivors */
-    bool promotes_huge; /* surviving huge objects go to generation 2: scanning one again would be a long pause */
-    bool ages_all; /* a full collection makes all survivors old, since young collections do not pay */
-    /* Young regions that are nearly full stay in place, since nearly all their objects survive. */
-    bool promotes_in_place;
-    bool tight;                         /* room is short: a young region counts by its memory, not by its objects */
-    bool pin_fragmented;                /* pins are in most regions, so they stay */
-    bool recycles_young;                /* mutators get the holes of sparse young regions, in a non-moving heap */
-    /* Regions are evacuated if at most this percentage of them is predicted to live. */
-    int evacuate_old, evacuate_young;
-    /* Of regions with exactly this percentage, only as many are evacuated as fit into these bytes: */
-    int evacuate_partly;
-    size_t evacuate_partly_bytes;
-    bool evacuate_old_partly, evacuate_young_partly; /* this applies to old ones, and to young ones */
-    int recycle_below; /* mutators get the holes of regions that stay in place with less than this percentage */
-    /* Copies go to holes of at least this many bytes in regions that stay in place; 0: to fresh regions. */
-    size_t into_holes;
-    size_t into_holes_mean; /* the size from which a hole counts as room */
-    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
-} gc__plan;
-
-/* Returns whether the collection does more for a concurrent cycle than others that come meanwhile. */
-GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
-    return plan->purpose >= GC__MARK_BEGIN && plan->purpose <= GC__MARK_END;
-}
-/* The collector's state of a heap: between collections, and during the collection that runs. */
-
-
-/* What was counted when an allocation met the limit. */
-typedef struct gc__overhead {
-    uint64_t ns, paused_ns, collections; /* full collections */
-} gc__overhead;
-
-/* When to collect, as learned up to the last collection. */
-typedef struct gc__pace {
-    size_t nursery_bytes; /* budget of generation 0 */
-    /* The size that generation 0 may reach while young collections are not worth their time; or 0. */
-    size_t nursery_grows;
-    size_t cache_bytes;   /* size of the L2 cache, read once: the CPU takes long to answer */
-    size_t young_regions; /* regions of generation 1 */
-    /* Threads that had a window when the last collection began: at least 1, at most as many as processors. */
-    unsigned allocating;
-    size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
-    gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
-    size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
-    size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
-    size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    uint64_t young_ns_per_mib; /* CPU time for each MiB that a young collection condemns; 0: not known yet */
-    uint64_t copy_ns_per_mib;  /* CPU time for each surviving MiB, and */
-    uint64_t slot_ns;          /* for each remembered slot; both include all that comes with it */
-    /* The highest of both costs since copies began to fill holes; 0: not known. */
-    uint64_t filling_young_ns, filling_slot_ns;
-    /* CPU time of all collector threads for each MiB that survives a young collection, and a full one. */
-    uint64_t trace_ns_per_mib[2];
-    bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
-    bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    /* Nurseries that may be promoted wholesale before one is traced; how many have been. */
-    unsigned wholesale_most, wholesale_count;
-    unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
-    /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
-    bool fills_holes;
-    /* Remaining full collections that stop the world, since the limit leaves no room for concurrent marking. */
-    unsigned degenerated;
-    unsigned degenerated_next; /* length of the next series of stop-the-world collections */
-    size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
-    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned the generation */
-    unsigned old_survival;             /* percent of generation 2 alone, as estimated in the last full collection */
-    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
-    uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    uint64_t workers_cpu_ns;              /* CPU time of the collector threads when the last one ended */
-    uint64_t resumed_by;               /* the native thread that ran the last one, whose clock was read; 0: not known */
-} gc__pace;
-
-/* The weak tables that the trace has found, as consecutive gc_weak_entries. */
-typedef struct gc__discovered {
-    gc__words words;
-    size_t waited;   /* the ephemerons before this word have been turned into waits */
-    size_t cleared;  /* entries before this word that are not long have been cleared */
-    gc__words ended; /* for checkmark: objects that survive only as the strong part of a cleared entry */
-} gc__discovered;
-#define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
-
-GC__FN void gc__discovered_begin(gc__discovered *notes) {
-    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
-}
-
-GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *entries) {
-    size_t count = notes->words.count;
-    if (!gc__words_reserve(&notes->words, count + GC__DISCOVERED_WORDS)) return false;
-    memcpy(notes->words.words + count, entries, sizeof *entries);
-    notes->words.count += GC__DISCOVERED_WORDS;
-    return true;
-}
-
-/* The bytes that regions of small objects hold. */
-typedef struct gc__small_regions {
-    size_t used_bytes, live_bytes;
-} gc__small_regions;
-
-GC__FN void gc__small_regions_add(gc__small_regions *regions, const gc__region *region) {
-    if (region->kind != GC__SMALL) return;
-    regions->used_bytes += GC_REGION_BYTES;
-    regions->live_bytes += region->live_bytes;
-}
-
-#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of its first root, and of the first one behind */
-
-/* The state of one collection. The lists keep their memory for the next one. */
-typedef struct gc__cycle {
-    gc__words roots;                    /* slots | 1 if they hold tagged values */
-    /* Pairs of numbers: the roots from the first up to the second are from scan_roots; for readers. */
-    gc__words reported;
-    gc__words interior;                 /* triples: slot | 1 if it holds a tagged value, offset, object */
-    gc__words pins;                     /* objects | 1 if found by a conservative word */
-    gc__map ambiguous;                   /* objects that only conservative words found */
-    gc__words external_moving;          /* pairs: object, bytes */
-    gc__discovered entries;                  /* entries of weak tables */
-    gc__words stacks;                   /* value stacks that scan_roots has reported, GC__STACK_WORDS words of each */
-    gc__plan planned;                   /* written by policy; others read it through `plan` */
-    const gc__plan *plan;
-    bool recycles;                      /* some regions become generation 0 again */
-    size_t evacuate_left_bytes;         /* the rest of plan->evacuate_partly_bytes, while regions are condemned */
-    size_t fixed_holes_bytes;           /* bytes of holes in recycled regions of objects that never move */
-    gc__words offsets;                  /* the offset tables of regions whose objects slide */
-    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    size_t large_bytes, large_kept_bytes; /* bytes of condemned young large objects, and of those that live */
-    /* Bytes in regions of generation 0 that stay in place: before the collection, and after it. */
-    size_t young_staying_bytes, young_kept_bytes;
-    /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
-    size_t staying_bytes, staying_kept_bytes;
-    gc__small_regions old_small;         /* of generation 2, after a full collection */
-    bool condemns_old; /* old regions are condemned, with what the marker has marked, until the sweep */
-    gc__region *condemned_old;           /* the list of these regions */
-    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
-    bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
-} gc__cycle;
-
-/* Returns the bytes that the collection has copied or left in place, in all generations. */
-GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += cycle->copied_bytes[g] + cycle->marked_bytes[g];
-    return bytes;
-}
-
-typedef struct gc__collector {
-    gc__words mark_stack;                                   /* its memory, kept for the next collection */
-    gc__words globals; /* triples: first slot, count, flags; under the roots lock */
-    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
-    struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
-    unsigned processors;                                    /* processors for collector threads, when last asked for */
-    uint64_t processors_asked_ns;                           /* when they were last asked for; 0: never */
-    bool workers_refused; /* the system has given fewer threads than were requested */
-    /* The number of the last collection of that generation or an older one. */
-    uint64_t finished[GC_GENERATIONS], finished_compacting;
-} gc__collector;
-
-/* Returns whether the heap keeps to a goal for pauses, as heaps with concurrent marking do unless they have no room
-   for that. */
-GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
-    return GC__HAS_MARKER && heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
-}
-
-GC__FN bool gc__fills_holes(const gc_heap *heap) { return GC__HAS_MARKER && heap->pace->fills_holes; }
-
-GC__FN struct gc__workers *gc__heap_workers(const gc_heap *heap) {
-    return GC__HAS_WORKERS ? heap->collector->workers : NULL;
-}
-
-/* Returns the generation to which compaction copies. */
-GC__FN unsigned gc__oldest(const gc_heap *heap) { return heap->options.non_generational ? 0 : 2; }
-
-/* From this size on, objects with references grow old at once if pauses have a goal, so that they are scanned once. */
-#define GC__HUGE_BYTES ((size_t)1 << 20)
-
-GC__FN bool gc__is_huge(const gc__region *region) {
-    return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
-}
-
-/* Returns the generation up to which roots are looked at. What a cycle finds depends on all of them. */
-GC__FN int gc__roots_generation(const gc_heap *heap) {
-    return gc__is_of_cycle(heap->cycle->plan) ? 2 : heap->collection.generation;
-}
-
-/* Returns whether the collection that runs is the final mark of a concurrent cycle. */
-GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
-/* Returns whether a remark of a concurrent cycle follows the collection that runs, in the same pause. */
-GC__FN bool gc__is_remark(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__REMARK; }
 /* All regions of generation 2 at once. Pauses of heaps with concurrent marking must hardly grow with their number,
    so work is done on their entries in the tables where possible: 8 entries take as long as the descriptor of one
    region, whose memory is not in cache. */
@@ -10085,12 +10247,11 @@ GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->
    collections fill with objects that they meet or move there from the buffer (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
    is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
-   the object should have waited, the region is *unasked*, and the final mark scans them. If a wholesale promotion
-   has left a region's objects as they were, the region is *unread*, and all its objects are grey.
+   the object should have waited, the region is *unasked*, and the final mark scans them.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
    comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that
-   collection or is in an unread region. So at any time a white object to which a scanned one refers is grey by then,
+   collection. No object is born there. So at any time a white object to which a scanned one refers is grey by then,
    or about to be shaded by the thread that stores the reference. References from roots, young objects and waiting
    objects are traced in the final pause. */
 
@@ -10104,8 +10265,7 @@ GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->
 /* gc__region.unscanned, beside GC__UNSCANNED: */
 #define GC__UNCOUNTED 2                 /* the bytes of some marked objects were not counted, or some have grown since */
 #define GC__UNASKED 4                   /* some marked objects with trace functions are in no list */
-#define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
-#define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
+#define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED)
 
 /* Weak state of one kind that the marker precleans beside the program, piece by piece: clumps of handles, old pairs of
    objects and finalizers, or slices of weak tables. The lock of that kind guards it. */
@@ -12433,12 +12593,6 @@ GC__FN void gc__region_clear(gc__region *region) {
     if (region->verdict != GC__MOVE) gc__condemned_marks_clear(region);
 }
 
-/* Promotes a young region wholesale: its mark bits become its objects' starts. */
-GC__FN void gc__region_promote_whole(gc__region *region) {
-    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    region->live_bytes = gc__region_index_all(region);
-}
-
 /* Traces from what the worker holds. */
 GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 #if GC__HAS_WORKERS
@@ -12454,9 +12608,7 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    /* Then no slot refers to a young object, or a leaving one. */
-    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
-    size_t slots = above == 2 || keeps ? 0 : gc__stores_count(worker->heap->stores);
+    size_t slots = above == 2 ? 0 : gc__stores_count(worker->heap->stores);
     worker->heap->stores->again = false;
 #if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;
@@ -12580,11 +12732,11 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         /* not region->base, which a thread that takes the region may be writing */
         uintptr_t base = gc__the_arena.base + (i << GC_REGION_SHIFT);
         if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
-        uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
-        if (!(was & left)) continue;
+        uint8_t was = __atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL);
+        if (!(was & GC__UNSCANNED)) continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marker->marks, base, end);
         for (; at < end; at = gc__bit_next(marker->marks, at + GC_OBJECT_BYTES_MIN, end))
-            was & GC__UNREAD ? gc__scan(&marker->worker, at) : gc__marker_scan_again(heap, region, at);
+            gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
     }
@@ -13066,7 +13218,7 @@ GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
 GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
     bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
     bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
-    bool all = for_limit || at_once || plan->ages_all || plan->purpose == GC__YOUNG_WHOLESALE;
+    bool all = for_limit || at_once || plan->ages_all;
     bool ages = !heap->options.non_generational;
     for (int g = 0; g < GC_GENERATIONS; g++) plan->promote_to[g] = (uint8_t)(!ages ? 0 : all || g == 2 ? 2 : g + 1);
     plan->promotes_huge = ages && heap->collection.generation > 0 && gc__has_pause_goal(heap);
@@ -13272,35 +13424,6 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     return GC__HAS_MARKER && young && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL;
 }
 
-#define GC__WHOLESALE_WASTE 8 /* at most 1/n of young regions has no objects: it would become holes */
-/* The largest region during a marking: the marker reads a region in one step. */
-#define GC__WHOLESALE_BYTES ((size_t)256 << 10)
-
-/* Returns whether the collection is of the kind that may promote a nursery untraced. */
-GC__COLD bool gc__may_be_wholesale(const gc_heap *heap, const gc__plan *plan) {
-    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1 && plan->purpose == GC__YOUNG;
-    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    return GC__HAS_MARKER && spent && !large && !plan->moves_all;
-}
-
-/* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
-   last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
-   next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
-   region of objects that never move must not be promoted: as a young region it is recycled, as an old one its free
-   space would be a hole until the next full collection, and another such region would follow. */
-GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
-    const gc__pace *pace = heap->pace;
-    if (!gc__may_be_wholesale(heap, plan)) return false;
-    if (heap->options.test.wholesale) return heap->collection.number % 2;
-    if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
-    size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
-    for (const gc__region *region = heap->regions[0]; region; region = region->next) {
-        if (region->fixed && region->live_bytes < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return false;
-        held += region->kind == GC__SMALL ? GC_REGION_BYTES : region->top - region->base;
-    }
-    return held <= used + used / GC__WHOLESALE_WASTE;
-}
-
 /* Returns whether all survivors of a full collection become generation 2. While young collections do not pay,
    objects grow old in full collections only, and a trace after which there is one generation has no slots to
    remember. The survival of the nursery is then seen in its regions that stay in place. The last stop-the-world
@@ -13367,7 +13490,6 @@ GC__COLD void gc__policy_plan(gc_heap *heap) {
     plan->moves = !heap->options.non_moving;
     plan->moves_all = gc__stress_of(heap) != GC_STRESS_OFF;
     plan->ages_all = gc__plan_ages_all(heap, plan);
-    if (gc__plan_wholesale(heap, plan)) plan->purpose = GC__YOUNG_WHOLESALE;
     gc__predict_survival(heap, plan);
     plan->promotes_in_place = gc__plan_in_place(heap, plan);
     if (plan->promotes_in_place) plan->predicted[0] = heap->pace->tenured_percent;
@@ -13417,7 +13539,7 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool stays = region->kind == GC__LARGE || region->fixed || !plan->moves;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
-    if (stays || plan->purpose == GC__YOUNG_WHOLESALE) return GC__MARK;
+    if (stays) return GC__MARK;
     if (plan->moves_all) return move;
     if (plan->purpose == GC__SLIDE) return gc__verdict_for_sliding(region);
     if (gc__is_staying(heap, region)) return GC__MARK;
@@ -13442,7 +13564,7 @@ GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
    that cannot evacuate, one that is not dense, or any if memory is short. */
 GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
     const gc__plan *plan = heap->cycle->plan;
-    if (region->kind != GC__SMALL || plan->purpose == GC__YOUNG_WHOLESALE) return false;
+    if (region->kind != GC__SMALL) return false;
     if (region->fixed) return gc__is_fixed_recycled(heap, region);
     if (plan->moves) {
         if (verdict == GC__MOVE_MARKED) return region->generation == 0 || plan->tight;
@@ -13667,9 +13789,11 @@ GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) 
 /* Returns by how much the heap may grow from one full collection to the next. */
 GC__COLD size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
-/* Returns the memory in use, apart from holes that promotion will fill. */
+/* Returns the memory in use, apart from holes that promotion, or objects that are born old, will fill. */
 GC__COLD size_t gc__pace_used(const gc_heap *heap) {
-    return gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t unlisted = heap->pace->born_left ? gc__counted(&heap->unlisted_bytes) : 0;
+    return used - gc__min(used, unlisted);
 }
 
 /* Returns the part of that memory that no object occupies. */
@@ -13727,7 +13851,8 @@ GC__COLD bool gc__pace_is_for_young(const gc_heap *heap) {
 
 /* Returns the bytes that were allocated since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
-    return gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap));
+    size_t born = gc__counted(&heap->born_bytes);
+    return gc__counted(&heap->generation_bytes[0]) + born + gc__external_growth(heap, gc__external_bytes(heap));
 }
 
 /* Returns whether a young collection would look at most of the heap, since mutators allocate in the holes of old
@@ -13761,6 +13886,9 @@ GC__COLD int gc__pace_generation(const gc_heap *heap) {
 
 /* Returns whether the nursery grows instead, since most of it is likely to survive. */
 GC__COLD bool gc__pace_waits(const gc_heap *heap, int generation) {
+    size_t born = gc__counted(&heap->born_bytes);
+    if (born && generation < 2 && gc__spent_bytes(heap) - born < heap->pace->nursery_bytes)
+        return !gc__stores_enough(heap);
     return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
 
@@ -13795,15 +13923,9 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
 
-#define GC__WHOLESALE_MOST 7
-#define GC__WHOLESALE_PART 8 /* untraced promotions take at most 1/n of the growth */
-
-/* Returns how many nurseries may be promoted wholesale before one is traced again to see what lives. */
-GC__COLD unsigned gc__pace_wholesale_most(const gc_heap *heap) {
-    size_t kept = gc__growth_due(heap) / GC__WHOLESALE_PART;
-    return (unsigned)gc__min(kept / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
-}
-
+/* Objects that are born old take at most 1/n of the growth before a nursery is traced. */
+#define GC__BORN_PART 4
+#define GC__BORN_FREE 4 /* none are if at most 1/n of the limit is free */
 /* Decides on tenuring by the survivors of what a young collection has condemned. */
 GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
@@ -13811,11 +13933,10 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
-    unsigned most = (unsigned)gc__min(2 * heap->pace->wholesale_most + 1, gc__pace_wholesale_most(heap));
-    heap->pace->wholesale_most = percent >= GC__SURVIVAL_FULL ? most : 0;
-    heap->pace->wholesale_count = 0;
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
+    size_t born = gc__min(2 * heap->pace->born_bytes + heap->pace->nursery_bytes, gc__growth_due(heap) / GC__BORN_PART);
+    heap->pace->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
 }
 
 /* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,
@@ -13940,10 +14061,6 @@ GC__COLD void gc__pace_nursery(gc_heap *heap) {
              helped_ns = gc__ns_since(workers_ns, heap->pace->workers_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->workers_cpu_ns = workers_ns;
-    if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) {
-        heap->pace->resumed_by = 0;
-        return;
-    }
     if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + helped_ns);
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -13977,8 +14094,7 @@ GC__COLD size_t gc__pace_recycled(const gc_heap *heap) {
 }
 
 /* Returns the nursery until the next collection, within the goal if that leaves enough of it. A nursery is rounded
-   up to whole small regions, since their memory is taken whole; but not with a pause goal, where time is short,
-   unless nurseries are promoted wholesale. */
+   up to whole small regions, since their memory is taken whole; but not with a pause goal, where time is short. */
 GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
@@ -13990,7 +14106,7 @@ GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
     nursery = gc__min(nursery, gc__max(gc__max(left, gc__nursery_near_goal(heap)), GC__NURSERY_LEAST));
-    return gc__has_pause_goal(heap) && !heap->pace->wholesale_most ? nursery : (nursery + step - 1) & ~(step - 1);
+    return gc__has_pause_goal(heap) ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
 /* Lets the nursery grow if most of it survives a young collection, which costs more than it frees: the full
@@ -14053,7 +14169,8 @@ GC__COLD void gc__pace_return(gc_heap *heap) {
    pauses and one without learn different things, and neither would ever replace what the other has learned. */
 GC__COLD void gc__pace_forget(gc_heap *heap) {
     heap->pace->tenures_at_once = false;
-    heap->pace->wholesale_most = heap->pace->tenured_percent = 0;
+    heap->pace->born_left = heap->pace->born_bytes = 0;
+    heap->pace->tenured_percent = 0;
     if (gc__has_pause_goal(heap))
         gc__pace_return(heap);
     else
@@ -14110,20 +14227,20 @@ GC__COLD void gc__pace_full(gc_heap *heap) {
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
-    /* A wholesale promotion shows neither survival nor its cost. */
-    bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE;
-    heap->pace->wholesale_count += !traced;
-    if (traced) gc__pace_survival(heap, generation);
+    gc__pace_survival(heap, generation);
     if (generation) heap->pace->has_huge = false;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
+    heap->pace->born_left -= gc__min(heap->pace->born_left, gc__counted(&heap->born_bytes));
+    heap->born_bytes = 0;
     heap->nursery_survivor_bytes = promoted[0];
-    if (traced) {
-        gc__pace_worth(heap, generation);
-        gc__pace_tenure(heap, generation);
-    }
+    gc__pace_worth(heap, generation);
+    gc__pace_tenure(heap, generation);
+    /* A heap with few free regions needs all holes, also those that threads pass over. */
+    if (gc__regions_left(heap) <= gc__limit_regions(heap) / GC__BORN_FREE) heap->pace->born_left = 0;
+    if (heap->options.test.born_old) heap->pace->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
     gc__pace_nursery(heap);
     if (generation == 2) gc__pace_full(heap);
     heap->budget_bytes = gc__nursery_in_goal(heap);
@@ -15922,7 +16039,9 @@ GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
         const gc__local_spans *spans = &gc__record(thread)->local_spans;
-        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw) + spans->bytes + spans->left_bytes;
+        open_bytes += spans->bytes + spans->left_bytes;
+        if (!gc__window_is_old(&thread->window)) open_bytes += gc__window_room(&thread->window);
+        if (!gc__window_is_old(&thread->raw)) open_bytes += gc__window_room(&thread->raw);
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
@@ -17153,10 +17272,8 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     gc__region_set_plane(region, heap->mark_plane);
     if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
-    if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
+    if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2)
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
-        if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
-    }
     if (region->target < region->generation) heap->collection.demoted_bytes += region->live_bytes;
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
@@ -17413,7 +17530,6 @@ GC__COLD void gc__workers_enter(gc__worker *worker) {
     int generation = heap->collection.generation;
     gc__workers *workers = heap->collector->workers;
     if (!workers || gc__min(workers->count, workers->most) < 2 || workers->forked || plan->into_holes) return;
-    if (plan->purpose == GC__YOUNG_WHOLESALE) return; /* hardly anything is traced */
     if (plan->tight && !heap->options.test.collectors) return;
     bool worth = gc__workers_is_worth(heap, plan->purpose, generation);
     if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))
@@ -17531,7 +17647,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__lock *pairs = &heap->finalizers->lock;
     if (!gc__heap_is_marking(heap))
-        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
+        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || (!heap->pace->born_left && gc__holes_list_next(heap)) ||
                gc__preclean_locked(heap, pairs, gc__pairs_compact_some);
     gc__marker *marker = heap->marker;
     if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);
@@ -17955,7 +18071,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     worker->edges = gc__marking_edges(heap);
     worker->remember_all = (generation > 0 && !plan->ages_all) || heap->cycle->recycles;
     gc__workers_enter(worker);
-    gc__each_condemned(worker, condemned, plan->purpose == GC__YOUNG_WHOLESALE ? gc__region_promote_whole : gc__region_clear);
+    gc__each_condemned(worker, condemned, gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those after the collection. */
     gc__phase_begin(heap, GC_PHASE_ROOTS);
     gc__trace_all(worker, condemned);
@@ -18848,8 +18964,9 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
 GC__FN char *gc__local_spans_next(gc_thread *thread, size_t bytes, bool zeroed) {
     gc__local_spans *spans = &gc__record(thread)->local_spans;
     gc_window *window = gc__thread_window(thread, zeroed);
-    if (!spans->first || bytes > GC__LOCAL_SPAN_MOST || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
+    if (bytes > GC__LOCAL_SPAN_MOST || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return NULL;
+    if (spans->old) return gc__born_open_next(spans, window, zeroed, bytes) ? window->next : NULL;
     return gc__local_spans_open(spans, window, zeroed, bytes) ? window->next : NULL;
 }
 
@@ -18908,7 +19025,8 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
 
 /* Allocates an object in a local span of the thread. Returns NULL if that is not enough. */
 GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
-    if (!gc__record(thread)->local_spans.first || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
+    const gc__local_spans *spans = &gc__record(thread)->local_spans;
+    if (!(spans->first || spans->old) || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
     size_t bytes = gc__align(type->bytes + length * type->element_bytes);
     char *object = gc__local_spans_next(thread, bytes, zeroed);
     if (!object) return NULL;
@@ -18984,7 +19102,8 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
    that never moves there may be another thread's object that has no mark yet, unless the window begins there. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
-    if (gc__fills_holes(heap) && region->generation == 2) return false; /* the hole may be in a list */
+    /* The hole may be in a list, or another thread's. */
+    if ((gc__fills_holes(heap) || heap->pace->born_left) && region->generation == 2) return false;
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
@@ -19010,6 +19129,11 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
         /* No object starts there. The index of a formatted region, in which other threads may have windows, is built
            again from its start. */
         if (!region->formatted && region->indexed_end == end) region->indexed_end += bytes;
+        if (gc__window_is_old(window) && (uintptr_t)window->start == end) { /* the object was flushed */
+            window->start += bytes;
+            region->live_bytes += bytes;
+            gc__record(thread)->local_spans.born_bytes += bytes;
+        }
         return true;
     }
     return false;

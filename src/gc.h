@@ -85,6 +85,7 @@ GC__STYLE_BEGIN
 #include "space/index.h"            /* finds the object that covers an address */
 #include "space/holes.h"            /* free runs inside regions */
 #include "space/window.h"           /* windows, in which threads and the collector allocate */
+#include "threads/window.h"         /* those of threads, also in generation 2 */
 #include "threads/mode.h"           /* attached threads, cooperative or preemptive */
 #include "threads/lock.h"           /* the heap's lock */
 #include "threads/stop.h"           /* stops threads */

@@ -110,7 +110,7 @@ typedef struct gc_debug_options {
 /* The collector's own, for its tests: all zero elsewhere. */
 typedef struct gc__test_options {
     bool scarce_memory;    /* the mark stack holds 64 entries, so that it overflows */
-    bool wholesale;        /* every other nursery may be kept as it is */
+    bool born_old;         /* objects are born in generation 2 after every other collection */
     bool candidates;       /* any region may be evacuated at the end of a concurrent marking */
     unsigned collectors;   /* 1: all collector threads trace in each collection, however small; above that: one at a time, in
                               an order that follows from the number; 0: off */

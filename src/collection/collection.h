@@ -113,7 +113,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     worker->edges = gc__marking_edges(heap);
     worker->remember_all = (generation > 0 && !plan->ages_all) || heap->cycle->recycles;
     gc__workers_enter(worker);
-    gc__each_condemned(worker, condemned, plan->purpose == GC__YOUNG_WHOLESALE ? gc__region_promote_whole : gc__region_clear);
+    gc__each_condemned(worker, condemned, gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those after the collection. */
     gc__phase_begin(heap, GC_PHASE_ROOTS);
     gc__trace_all(worker, condemned);

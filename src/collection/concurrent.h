@@ -74,7 +74,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__lock *pairs = &heap->finalizers->lock;
     if (!gc__heap_is_marking(heap))
-        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
+        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || (!heap->pace->born_left && gc__holes_list_next(heap)) ||
                gc__preclean_locked(heap, pairs, gc__pairs_compact_some);
     gc__marker *marker = heap->marker;
     if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);

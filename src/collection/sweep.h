@@ -37,10 +37,8 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     gc__region_set_plane(region, heap->mark_plane);
     if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
-    if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
+    if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2)
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
-        if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
-    }
     if (region->target < region->generation) heap->collection.demoted_bytes += region->live_bytes;
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);

@@ -160,7 +160,6 @@ GC__COLD void gc__workers_enter(gc__worker *worker) {
     int generation = heap->collection.generation;
     gc__workers *workers = heap->collector->workers;
     if (!workers || gc__min(workers->count, workers->most) < 2 || workers->forked || plan->into_holes) return;
-    if (plan->purpose == GC__YOUNG_WHOLESALE) return; /* hardly anything is traced */
     if (plan->tight && !heap->options.test.collectors) return;
     bool worth = gc__workers_is_worth(heap, plan->purpose, generation);
     if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))

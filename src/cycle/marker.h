@@ -72,11 +72,11 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         /* not region->base, which a thread that takes the region may be writing */
         uintptr_t base = gc__the_arena.base + (i << GC_REGION_SHIFT);
         if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
-        uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
-        if (!(was & left)) continue;
+        uint8_t was = __atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL);
+        if (!(was & GC__UNSCANNED)) continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marker->marks, base, end);
         for (; at < end; at = gc__bit_next(marker->marks, at + GC_OBJECT_BYTES_MIN, end))
-            was & GC__UNREAD ? gc__scan(&marker->worker, at) : gc__marker_scan_again(heap, region, at);
+            gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
     }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../base/text.h"
-#include "../space/window.h"
+#include "../threads/window.h"
 #include "../threads/stop.h"
 #include "../trace/workers.h"
 #include "../policy/pace.h"
@@ -14,7 +14,9 @@ GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
         const gc__local_spans *spans = &gc__record(thread)->local_spans;
-        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw) + spans->bytes + spans->left_bytes;
+        open_bytes += spans->bytes + spans->left_bytes;
+        if (!gc__window_is_old(&thread->window)) open_bytes += gc__window_room(&thread->window);
+        if (!gc__window_is_old(&thread->raw)) open_bytes += gc__window_room(&thread->raw);
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;

@@ -75,8 +75,9 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
 GC__FN char *gc__local_spans_next(gc_thread *thread, size_t bytes, bool zeroed) {
     gc__local_spans *spans = &gc__record(thread)->local_spans;
     gc_window *window = gc__thread_window(thread, zeroed);
-    if (!spans->first || bytes > GC__LOCAL_SPAN_MOST || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
+    if (bytes > GC__LOCAL_SPAN_MOST || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return NULL;
+    if (spans->old) return gc__born_open_next(spans, window, zeroed, bytes) ? window->next : NULL;
     return gc__local_spans_open(spans, window, zeroed, bytes) ? window->next : NULL;
 }
 
@@ -135,7 +136,8 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
 
 /* Allocates an object in a local span of the thread. Returns NULL if that is not enough. */
 GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
-    if (!gc__record(thread)->local_spans.first || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
+    const gc__local_spans *spans = &gc__record(thread)->local_spans;
+    if (!(spans->first || spans->old) || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
     size_t bytes = gc__align(type->bytes + length * type->element_bytes);
     char *object = gc__local_spans_next(thread, bytes, zeroed);
     if (!object) return NULL;
@@ -211,7 +213,8 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
    that never moves there may be another thread's object that has no mark yet, unless the window begins there. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
-    if (gc__fills_holes(heap) && region->generation == 2) return false; /* the hole may be in a list */
+    /* The hole may be in a list, or another thread's. */
+    if ((gc__fills_holes(heap) || heap->pace->born_left) && region->generation == 2) return false;
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
@@ -237,6 +240,11 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
         /* No object starts there. The index of a formatted region, in which other threads may have windows, is built
            again from its start. */
         if (!region->formatted && region->indexed_end == end) region->indexed_end += bytes;
+        if (gc__window_is_old(window) && (uintptr_t)window->start == end) { /* the object was flushed */
+            window->start += bytes;
+            region->live_bytes += bytes;
+            gc__record(thread)->local_spans.born_bytes += bytes;
+        }
         return true;
     }
     return false;

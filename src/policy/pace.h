@@ -77,9 +77,11 @@ GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) 
 /* Returns by how much the heap may grow from one full collection to the next. */
 GC__COLD size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
-/* Returns the memory in use, apart from holes that promotion will fill. */
+/* Returns the memory in use, apart from holes that promotion, or objects that are born old, will fill. */
 GC__COLD size_t gc__pace_used(const gc_heap *heap) {
-    return gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t unlisted = heap->pace->born_left ? gc__counted(&heap->unlisted_bytes) : 0;
+    return used - gc__min(used, unlisted);
 }
 
 /* Returns the part of that memory that no object occupies. */
@@ -137,7 +139,8 @@ GC__COLD bool gc__pace_is_for_young(const gc_heap *heap) {
 
 /* Returns the bytes that were allocated since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
-    return gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap));
+    size_t born = gc__counted(&heap->born_bytes);
+    return gc__counted(&heap->generation_bytes[0]) + born + gc__external_growth(heap, gc__external_bytes(heap));
 }
 
 /* Returns whether a young collection would look at most of the heap, since mutators allocate in the holes of old
@@ -171,6 +174,9 @@ GC__COLD int gc__pace_generation(const gc_heap *heap) {
 
 /* Returns whether the nursery grows instead, since most of it is likely to survive. */
 GC__COLD bool gc__pace_waits(const gc_heap *heap, int generation) {
+    size_t born = gc__counted(&heap->born_bytes);
+    if (born && generation < 2 && gc__spent_bytes(heap) - born < heap->pace->nursery_bytes)
+        return !gc__stores_enough(heap);
     return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
 
@@ -205,15 +211,9 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
 
-#define GC__WHOLESALE_MOST 7
-#define GC__WHOLESALE_PART 8 /* untraced promotions take at most 1/n of the growth */
-
-/* Returns how many nurseries may be promoted wholesale before one is traced again to see what lives. */
-GC__COLD unsigned gc__pace_wholesale_most(const gc_heap *heap) {
-    size_t kept = gc__growth_due(heap) / GC__WHOLESALE_PART;
-    return (unsigned)gc__min(kept / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
-}
-
+/* Objects that are born old take at most 1/n of the growth before a nursery is traced. */
+#define GC__BORN_PART 4
+#define GC__BORN_FREE 4 /* none are if at most 1/n of the limit is free */
 /* Decides on tenuring by the survivors of what a young collection has condemned. */
 GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
@@ -221,11 +221,10 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
-    unsigned most = (unsigned)gc__min(2 * heap->pace->wholesale_most + 1, gc__pace_wholesale_most(heap));
-    heap->pace->wholesale_most = percent >= GC__SURVIVAL_FULL ? most : 0;
-    heap->pace->wholesale_count = 0;
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
+    size_t born = gc__min(2 * heap->pace->born_bytes + heap->pace->nursery_bytes, gc__growth_due(heap) / GC__BORN_PART);
+    heap->pace->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
 }
 
 /* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,
@@ -350,10 +349,6 @@ GC__COLD void gc__pace_nursery(gc_heap *heap) {
              helped_ns = gc__ns_since(workers_ns, heap->pace->workers_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->workers_cpu_ns = workers_ns;
-    if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) {
-        heap->pace->resumed_by = 0;
-        return;
-    }
     if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + helped_ns);
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -387,8 +382,7 @@ GC__COLD size_t gc__pace_recycled(const gc_heap *heap) {
 }
 
 /* Returns the nursery until the next collection, within the goal if that leaves enough of it. A nursery is rounded
-   up to whole small regions, since their memory is taken whole; but not with a pause goal, where time is short,
-   unless nurseries are promoted wholesale. */
+   up to whole small regions, since their memory is taken whole; but not with a pause goal, where time is short. */
 GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
@@ -400,7 +394,7 @@ GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
     nursery = gc__min(nursery, gc__max(gc__max(left, gc__nursery_near_goal(heap)), GC__NURSERY_LEAST));
-    return gc__has_pause_goal(heap) && !heap->pace->wholesale_most ? nursery : (nursery + step - 1) & ~(step - 1);
+    return gc__has_pause_goal(heap) ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
 /* Lets the nursery grow if most of it survives a young collection, which costs more than it frees: the full
@@ -463,7 +457,8 @@ GC__COLD void gc__pace_return(gc_heap *heap) {
    pauses and one without learn different things, and neither would ever replace what the other has learned. */
 GC__COLD void gc__pace_forget(gc_heap *heap) {
     heap->pace->tenures_at_once = false;
-    heap->pace->wholesale_most = heap->pace->tenured_percent = 0;
+    heap->pace->born_left = heap->pace->born_bytes = 0;
+    heap->pace->tenured_percent = 0;
     if (gc__has_pause_goal(heap))
         gc__pace_return(heap);
     else
@@ -520,20 +515,20 @@ GC__COLD void gc__pace_full(gc_heap *heap) {
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
-    /* A wholesale promotion shows neither survival nor its cost. */
-    bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE;
-    heap->pace->wholesale_count += !traced;
-    if (traced) gc__pace_survival(heap, generation);
+    gc__pace_survival(heap, generation);
     if (generation) heap->pace->has_huge = false;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
+    heap->pace->born_left -= gc__min(heap->pace->born_left, gc__counted(&heap->born_bytes));
+    heap->born_bytes = 0;
     heap->nursery_survivor_bytes = promoted[0];
-    if (traced) {
-        gc__pace_worth(heap, generation);
-        gc__pace_tenure(heap, generation);
-    }
+    gc__pace_worth(heap, generation);
+    gc__pace_tenure(heap, generation);
+    /* A heap with few free regions needs all holes, also those that threads pass over. */
+    if (gc__regions_left(heap) <= gc__limit_regions(heap) / GC__BORN_FREE) heap->pace->born_left = 0;
+    if (heap->options.test.born_old) heap->pace->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
     gc__pace_nursery(heap);
     if (generation == 2) gc__pace_full(heap);
     heap->budget_bytes = gc__nursery_in_goal(heap);

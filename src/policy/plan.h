@@ -137,7 +137,7 @@ GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
 GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
     bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
     bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
-    bool all = for_limit || at_once || plan->ages_all || plan->purpose == GC__YOUNG_WHOLESALE;
+    bool all = for_limit || at_once || plan->ages_all;
     bool ages = !heap->options.non_generational;
     for (int g = 0; g < GC_GENERATIONS; g++) plan->promote_to[g] = (uint8_t)(!ages ? 0 : all || g == 2 ? 2 : g + 1);
     plan->promotes_huge = ages && heap->collection.generation > 0 && gc__has_pause_goal(heap);
@@ -343,35 +343,6 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     return GC__HAS_MARKER && young && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL;
 }
 
-#define GC__WHOLESALE_WASTE 8 /* at most 1/n of young regions has no objects: it would become holes */
-/* The largest region during a marking: the marker reads a region in one step. */
-#define GC__WHOLESALE_BYTES ((size_t)256 << 10)
-
-/* Returns whether the collection is of the kind that may promote a nursery untraced. */
-GC__COLD bool gc__may_be_wholesale(const gc_heap *heap, const gc__plan *plan) {
-    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1 && plan->purpose == GC__YOUNG;
-    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    return GC__HAS_MARKER && spent && !large && !plan->moves_all;
-}
-
-/* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
-   last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
-   next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
-   region of objects that never move must not be promoted: as a young region it is recycled, as an old one its free
-   space would be a hole until the next full collection, and another such region would follow. */
-GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
-    const gc__pace *pace = heap->pace;
-    if (!gc__may_be_wholesale(heap, plan)) return false;
-    if (heap->options.test.wholesale) return heap->collection.number % 2;
-    if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
-    size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
-    for (const gc__region *region = heap->regions[0]; region; region = region->next) {
-        if (region->fixed && region->live_bytes < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return false;
-        held += region->kind == GC__SMALL ? GC_REGION_BYTES : region->top - region->base;
-    }
-    return held <= used + used / GC__WHOLESALE_WASTE;
-}
-
 /* Returns whether all survivors of a full collection become generation 2. While young collections do not pay,
    objects grow old in full collections only, and a trace after which there is one generation has no slots to
    remember. The survival of the nursery is then seen in its regions that stay in place. The last stop-the-world
@@ -438,7 +409,6 @@ GC__COLD void gc__policy_plan(gc_heap *heap) {
     plan->moves = !heap->options.non_moving;
     plan->moves_all = gc__stress_of(heap) != GC_STRESS_OFF;
     plan->ages_all = gc__plan_ages_all(heap, plan);
-    if (gc__plan_wholesale(heap, plan)) plan->purpose = GC__YOUNG_WHOLESALE;
     gc__predict_survival(heap, plan);
     plan->promotes_in_place = gc__plan_in_place(heap, plan);
     if (plan->promotes_in_place) plan->predicted[0] = heap->pace->tenured_percent;
@@ -488,7 +458,7 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool stays = region->kind == GC__LARGE || region->fixed || !plan->moves;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
-    if (stays || plan->purpose == GC__YOUNG_WHOLESALE) return GC__MARK;
+    if (stays) return GC__MARK;
     if (plan->moves_all) return move;
     if (plan->purpose == GC__SLIDE) return gc__verdict_for_sliding(region);
     if (gc__is_staying(heap, region)) return GC__MARK;
@@ -513,7 +483,7 @@ GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
    that cannot evacuate, one that is not dense, or any if memory is short. */
 GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
     const gc__plan *plan = heap->cycle->plan;
-    if (region->kind != GC__SMALL || plan->purpose == GC__YOUNG_WHOLESALE) return false;
+    if (region->kind != GC__SMALL) return false;
     if (region->fixed) return gc__is_fixed_recycled(heap, region);
     if (plan->moves) {
         if (verdict == GC__MOVE_MARKED) return region->generation == 0 || plan->tight;

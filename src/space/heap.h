@@ -30,6 +30,8 @@ typedef struct gc__holes {
     size_t bytes;       /* the sum of the listed holes; atomic */
 } gc__holes;
 
+#define GC__PASSED 8 /* holes in generation 2 that a thread has passed over */
+
 /* Holes that one thread has to itself, linked by their second words. They count as allocated. */
 typedef struct gc__local_spans {
     gc_word first;
@@ -37,6 +39,11 @@ typedef struct gc__local_spans {
     gc_word left;      /* leftover holes of the thread's windows, linked in the same way */
     size_t left_bytes; /* of the leftovers, including those too small to be a hole */
     size_t most;       /* bytes requested */
+    gc__region *old;   /* the region of generation 2 that the thread fills; NULL: none */
+    size_t born_bytes; /* of objects there that were not counted yet */
+    /* Holes that were too small for the object that needed one, as pairs of addresses; the number of the next. */
+    uintptr_t passed[2 * GC__PASSED];
+    unsigned passed_next;
 } gc__local_spans;
 
 /* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms define their
@@ -87,6 +94,7 @@ struct gc_heap {
     size_t goal_bytes;                    /* the size that the heap should not exceed, below its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
+    size_t born_bytes;   /* taken since the last collection for objects that are born old; atomic */
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */

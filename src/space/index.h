@@ -34,7 +34,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
             }
         }
         if (index >> 6 != word) {
-            marks[word] |= bits;
+            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
             bits = 0;
             word = index >> 6;
         }
@@ -42,7 +42,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
         sum += bytes;
         at += bytes;
     }
-    if (bits) marks[word] |= bits;
+    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE); /* a marker may be reading it */
     return sum;
 }
 
@@ -52,14 +52,6 @@ GC__FN void gc__region_index(gc__region *region) {
     if (region->indexed_end == region->base) gc__marks_clear(region);
     gc__index_range(region, region->indexed_end, region->top);
     region->indexed_end = region->top;
-}
-
-/* Makes all objects of a young region findable by address. Returns their bytes. */
-GC__FN size_t gc__region_index_all(gc__region *region) {
-    if (!region->linear) return gc__marked_object_bytes(region);
-    gc__marks_clear(region);
-    region->indexed_end = region->top;
-    return gc__index_range(region, region->base, region->top);
 }
 
 /* Returns the object that covers the address, or 0. The region's allocation window must be flushed. */

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "../space/profiler.h"
-#include "../space/window.h"
+#include "window.h"
 #include "lock.h"
 
 #define GC__STOP_SPINS \

@@ -35,8 +35,9 @@ typedef struct gc__pace {
     uint64_t trace_ns_per_mib[2];
     bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    /* Nurseries that may be promoted wholesale before one is traced; how many have been. */
-    unsigned wholesale_most, wholesale_count;
+    /* Bytes that objects may still take in generation 2 before a nursery is traced to see what lives, and the bytes at
+       first. */
+    size_t born_left, born_bytes;
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
     bool fills_holes;

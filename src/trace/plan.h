@@ -6,7 +6,6 @@
 
 typedef enum gc__purpose {
     GC__YOUNG,           /* traces young generations */
-    GC__YOUNG_WHOLESALE, /* promotes the nursery untraced, since nearly all of it would survive */
     GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
     GC__REMARK,          /* a young collection, then a remark of the cycle, which finds dead objects with finalizers */
     GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */

@@ -5,12 +5,11 @@
    collections fill with objects that they meet or move there from the buffer (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
    is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
-   the object should have waited, the region is *unasked*, and the final mark scans them. If a wholesale promotion
-   has left a region's objects as they were, the region is *unread*, and all its objects are grey.
+   the object should have waited, the region is *unasked*, and the final mark scans them.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
    comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that
-   collection or is in an unread region. So at any time a white object to which a scanned one refers is grey by then,
+   collection. No object is born there. So at any time a white object to which a scanned one refers is grey by then,
    or about to be shaded by the thread that stores the reference. References from roots, young objects and waiting
    objects are traced in the final pause. */
 #pragma once
@@ -31,8 +30,7 @@
 /* gc__region.unscanned, beside GC__UNSCANNED: */
 #define GC__UNCOUNTED 2                 /* the bytes of some marked objects were not counted, or some have grown since */
 #define GC__UNASKED 4                   /* some marked objects with trace functions are in no list */
-#define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
-#define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
+#define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED)
 
 /* Weak state of one kind that the marker precleans beside the program, piece by piece: clumps of handles, old pairs of
    objects and finalizers, or slices of weak tables. The lock of that kind guards it. */

@@ -111,12 +111,6 @@ GC__FN void gc__region_clear(gc__region *region) {
     if (region->verdict != GC__MOVE) gc__condemned_marks_clear(region);
 }
 
-/* Promotes a young region wholesale: its mark bits become its objects' starts. */
-GC__FN void gc__region_promote_whole(gc__region *region) {
-    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    region->live_bytes = gc__region_index_all(region);
-}
-
 /* Traces from what the worker holds. */
 GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 #if GC__HAS_WORKERS
@@ -132,9 +126,7 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    /* Then no slot refers to a young object, or a leaving one. */
-    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
-    size_t slots = above == 2 || keeps ? 0 : gc__stores_count(worker->heap->stores);
+    size_t slots = above == 2 ? 0 : gc__stores_count(worker->heap->stores);
     worker->heap->stores->again = false;
 #if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;

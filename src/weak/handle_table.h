@@ -111,7 +111,7 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
 }
 
 /* Returns whether an object of the heap seems to begin at the address, as far as that is cheap to determine: in a
-   linear region another word may look like a type. */
+   linear region, or where objects are born old, another word may look like a type. */
 GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc__region *region = gc__in_arena(address) ? gc__region_of(address) : NULL;
     if (!region || !gc__region_is_of(region, heap)) return true;
@@ -119,8 +119,9 @@ GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     if (region->kind != GC__SMALL || address % sizeof(gc_word)) return false;
     gc_word word = GC__WORD(address);
     bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be formatting the region */
-    if (linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
-    return gc__mark_get(address);
+    /* An object that has just been born old has no mark yet. */
+    if (!linear && (!heap->pace->born_left || gc__mark_get(address))) return gc__mark_get(address);
+    return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
 }
 
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {

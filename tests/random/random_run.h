@@ -181,7 +181,7 @@ static void options_concurrent(world *w, gc_options *o) {
     o->concurrent = GC_CONCURRENT_ON;
     o->test.marker_steps = 1;
     o->test.candidates = one_in(&w->random, 2);
-    o->test.wholesale = one_in(&w->random, 2);
+    o->test.born_old = one_in(&w->random, 2);
     o->trace_functions = one_in(&w->random, 2) ? GC_TRACE_FUNCTIONS_CONCURRENT : GC_TRACE_FUNCTIONS_ALONE;
     if (one_in(&w->random, 2)) o->barrier_changed = NULL; /* young collections do less where no code is emitted */
     o->test.scarce_memory = one_in(&w->random, 4);

@@ -440,7 +440,7 @@ static gc_options mode_options(void) {
     else if (strcmp(mode, "moving") != 0) exit(2);
     options.trace_functions = (gc_trace_functions)drawn(3);
     run_options.is_concurrent = options.concurrent == GC_CONCURRENT_ON;
-    options.test.wholesale = run_options.is_concurrent && run_options.seed / 2 % 2;
+    options.test.born_old = run_options.is_concurrent && run_options.seed / 2 % 2;
     return options;
 }
 

@@ -72,7 +72,7 @@ static size_t count_marked(void) {
 #include "holes.h"
 #include "races.h"
 #include "huge.h"
-#include "keeping.h"
+#include "born.h"
 
 /* An old list, of which the marker finds only a node at each step; and an old vector, which it has scanned. */
 #define LENGTH 2000
@@ -1510,13 +1510,12 @@ int main(void) {
     starts(&workers);
     run(holes_are_filled, tested);
     run(holes_are_filled, scarce);
-    gc_options keeping = TESTED;
-    keeping.test.wholesale = true;
-    run(nurseries_are_kept, keeping);
-    run(kept_while_marking, keeping);
-    keeping.collector_threads = 3, keeping.test.collectors = 7;
-    run(nurseries_are_kept, keeping);
-    run(sparse_fixed_are_not_kept, keeping);
+    gc_options born = TESTED;
+    born.test.born_old = true;
+    run(objects_are_born_old, born), run(born_refer_to_young, born), run(holes_are_born_into, born);
+    run(born_while_marking, born), run(born_arrays_grow, born);
+    born.collector_threads = 3, born.test.collectors = 7;
+    run(objects_are_born_old, born);
     gc_options candidate = TESTED;
     candidate.test.candidates = true;
     run(regions_leave, candidate);
@@ -1536,9 +1535,6 @@ int main(void) {
     candidate.trace_functions = GC_TRACE_FUNCTIONS_ALONE;
     run(strongly_growing_objects, candidate);
     run(unlisted_regions_leave, candidate);
-    candidate.test.wholesale = true;
-    run(kept_beside_leaving, candidate);
-    candidate.test.wholesale = false;
     candidate.test.scarce_memory = true;
     run(regions_stay, candidate);
     candidate.test.scarce_memory = false;

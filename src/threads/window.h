@@ -1,0 +1,378 @@
+/* Threads' windows. A window (unless it is the raw one) is zeroed in steps just ahead of the pointer, which brings that
+   memory into the cache.
+
+   Most windows are in generation 0. Where nearly all of each nursery survives, young collections would copy it for
+   nothing, so between two cycles of a heap with a pause goal threads allocate in generation 2: in the holes of regions,
+   each of which has one thread to itself until the next collection, or in fresh regions. Objects that are *born old* get
+   their mark bits, which are the objects of such a region, when their thread leaves the hole or stops. Stores that
+   initialized them had no barrier, so their cards become dirty if there are young objects. While generation 2 is being
+   marked, objects are born young: one that is born old would have to be marked, and each store into it logged. */
+#pragma once
+
+#include "../space/index.h"
+#include "../space/window.h"
+#include "../trace/collector.h"
+#include "mode.h"
+
+GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
+GC__FN gc_thread *gc__window_thread(gc_window *window, bool zeroed) {
+    return (gc_thread *)(void *)((char *)window - (zeroed ? offsetof(gc_thread, window) : offsetof(gc_thread, raw)));
+}
+
+/* Returns whether the window lies in generation 2. The bytes of its objects are counted when it is flushed. */
+GC__FN bool gc__window_is_old(const gc_window *window) {
+    return GC__HAS_MARKER && window->region && window->region->generation == 2;
+}
+
+/* Counts bytes of generation 0 as allocated, or fewer of them. */
+GC__FN void gc__allocation_count(gc_heap *heap, size_t bytes) {
+    gc__count(&heap->generation_bytes[0], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
+}
+
+/* Reports to the profiler that the rest of the window will not be used. */
+GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool zeroed) {
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    size_t rest = gc__window_room(window);
+    if (GC__UNLIKELY(profiler != NULL) && rest) profiler->unused(gc__window_thread(window, zeroed), !zeroed, rest);
+}
+
+/* Returns the rest of a thread's window to its span: from now on the first word of the rest is a filler, not zero. */
+GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
+    gc_heap *heap = window->region->heap;
+    size_t rest = gc__window_room(window);
+    if (!rest) return; /* as in most holes */
+    gc__allocation_note_unused(heap, window, zeroed);
+    window->limit = window->next;
+    if (!gc__window_is_old(window)) gc__allocation_count(heap, 0 - rest);
+}
+
+/* Restarts the region's index, since objects were allocated in a hole. Another thread may be doing the same. */
+GC__FN void gc__index_anew(gc__region *region) {
+    if (__atomic_load_n(&region->indexed_end, __ATOMIC_RELAXED) != region->base)
+        __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
+}
+
+/* Returns whether an object that is born old may refer to a young one. */
+GC__FN bool gc__born_needs_cards(const gc_heap *heap) {
+    return gc__counted(&heap->generation_bytes[0]) || gc__counted(&heap->generation_bytes[1]) || heap->nursery_survivor_bytes;
+}
+
+/* Makes the objects known that were born old in the thread's window. */
+GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
+    gc__region *region = window->region;
+    const gc_heap *heap = region->heap;
+    uintptr_t at = (uintptr_t)window->start, end = (uintptr_t)window->next;
+    size_t bytes = gc__index_range(region, at, end);
+    region->live_bytes += bytes;
+    gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
+    if (!gc__born_needs_cards(heap)) return;
+    for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
+}
+
+/* Counts what the thread's objects that were born old take. Requires the heap's lock, or that the world is stopped. */
+GC__FN void gc__born_count(gc_heap *heap, gc__local_spans *spans) {
+    if (!spans->born_bytes) return;
+    gc__count(&heap->generation_bytes[2], spans->born_bytes);
+    gc__count(&heap->stats.allocated_bytes, spans->born_bytes);
+    spans->born_bytes = 0;
+}
+
+/* Makes the region of a thread's window walkable. The window stays open. */
+GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
+    gc__region *region = window->region;
+    if (!region || window->start == window->next) return;
+    uintptr_t next = (uintptr_t)window->next;
+    if (gc__window_is_old(window)) {
+        gc__born_flush(window, zeroed);
+        window->start = window->next;
+        return;
+    }
+    window->start = window->next;
+    if (region->formatted) {
+        gc__filler_write(next, (uintptr_t)window->end - next);
+        gc__index_anew(region);
+        if (zeroed) gc__allocation_shrink(window, true);
+    } else {
+        region->top = next;
+    }
+}
+
+/* Requires the heap's lock. */
+GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
+    gc__allocation_flush(window, zeroed);
+    gc__region *region = window->region;
+    if (region && region->formatted) {
+        gc__allocation_shrink(window, zeroed);
+        gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
+    } else if (region && !gc__window_is_old(window)) {
+        gc__allocation_note_unused(region->heap, window, zeroed);
+    }
+    gc__window_set(window, NULL, 0, 0);
+}
+
+/* Ends the filling of a region of generation 2. The rest of its holes waits for the next cycle. */
+GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
+    gc__born_count(heap, spans);
+    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
+    spans->old = NULL;
+}
+
+GC__FN void gc__thread_flush_windows(gc_thread *thread) {
+    gc__allocation_flush(&thread->window, true);
+    gc__allocation_flush(&thread->raw, false);
+    gc__born_count(thread->heap, &gc__record(thread)->local_spans);
+}
+
+/* Makes the thread's next allocation take the slow path. The windows stay open. */
+GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
+    if (thread->window.region) gc__allocation_shrink(&thread->window, true);
+    if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
+}
+
+GC__FN void gc__thread_close_windows(gc_thread *thread) {
+    gc__allocation_close(&thread->window, true);
+    gc__allocation_close(&thread->raw, false);
+    gc__born_end(thread->heap, &gc__record(thread)->local_spans);
+}
+
+/* Takes one of the thread's first spans with room for `bytes`; returns 0 if none of the first few has. */
+GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
+    gc_word *link = &spans->first;
+    for (int tries = GC__HOLE_TRIES; *link && tries; link = &GC__WORD(*link + 8), tries--) {
+        uintptr_t hole = *link;
+        size_t room = gc__filler_bytes(hole);
+        if (room < bytes) continue;
+        *link = GC__WORD(hole + 8);
+        spans->bytes -= room;
+        return hole;
+    }
+    return 0;
+}
+
+/* Opens the thread's window, which is full, in one of its local spans with room for `bytes`. The lock is not held, so
+   the old leftover is listed later. Returns false if there is no such span, or the window lies in no hole. */
+GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t rest = (uintptr_t)window->next;
+    gc__region *region = window->region;
+    if (!spans->first || window->limit != window->end || (region && !region->formatted)) return false;
+    uintptr_t hole = gc__local_spans_take(spans, bytes);
+    if (!hole) return false;
+    size_t room = gc__filler_bytes(hole), left = gc__window_room(window);
+    if (region) {
+        gc__filler_write(rest, left);
+        gc__index_anew(region);
+    }
+    spans->left_bytes += left;
+    if (left >= GC__HOLE_BYTES_MIN_MUTATOR) {
+        GC__WORD(rest + 8) = spans->left;
+        spans->left = rest;
+    }
+    __builtin_prefetch((const void *)spans->first, 1);
+    gc__window_set(window, gc__region_of(hole), hole, hole + room);
+    window->start = NULL; /* flushing makes even an empty span walkable */
+    if (zeroed) memset((void *)hole, 0, room);
+    window->limit = window->end;
+    return true;
+}
+
+/* Makes the thread's next allocation take the lock. */
+GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
+    gc_word *link = &spans->left;
+    while (*link) link = &GC__WORD(*link + 8);
+    *link = spans->first;
+    spans->left_bytes += spans->bytes;
+    spans->first = spans->bytes = 0;
+    spans->old = NULL;
+    memset(spans->passed, 0, sizeof spans->passed);
+}
+
+/* Lists the holes, which count as allocated. */
+GC__FN void gc__local_spans_return(gc_heap *heap, gc_word hole) {
+    while (hole) {
+        gc_word next = GC__WORD(hole + 8);
+        gc__hole_return(heap, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
+        hole = next;
+    }
+}
+
+/* Lists the thread's unused spans and the leftovers of its windows. */
+GC__FN void gc__local_spans_close(gc_heap *heap, gc__local_spans *spans) {
+    size_t bytes = spans->bytes + spans->left_bytes;
+    gc__born_end(heap, spans);
+    if (!bytes) return;
+    gc__local_spans_return(heap, spans->left);
+    gc__local_spans_return(heap, spans->first);
+    memset(spans, 0, sizeof *spans);
+    gc__allocation_count(heap, 0 - bytes);
+}
+
+/* Fills the thread's local spans with holes for objects of `bytes`, with more of them if it used up the last ones.
+   Returns false if there are none, or only *hole. */
+GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *hole) {
+    size_t most = spans->first ? GC__LOCAL_SPANS_BYTES / 16 : gc__min(2 * spans->most, GC__LOCAL_SPANS_BYTES);
+    gc__local_spans_close(heap, spans);
+    spans->most = gc__max(most, GC__LOCAL_SPANS_BYTES / 16);
+    if (!gc__holes_find(heap, spans, bytes, hole)) return false;
+    gc__allocation_count(heap, spans->bytes);
+    return spans->first != 0;
+}
+
+/* Returns whether threads get local spans for objects of `bytes`. Where objects differ in size, some then lie in holes
+   that are much larger than needed, so a heap with little more room than its live bytes gives each object the smallest
+   hole that suffices. */
+GC__FN bool gc__is_in_local_span(const gc_heap *heap, size_t bytes) {
+    size_t live = heap->full_bytes + gc__external_bytes(heap);
+    bool tight = live / GC__LOCAL_SPANS_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
+    return bytes <= GC__LOCAL_SPAN_MOST && !tight && !gc__stress_of(heap) && !gc__profiler_of(heap);
+}
+
+/* Extends a thread's window so that it holds `bytes`, for which the span has room. Spends budget. */
+GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
+    size_t extra = bytes - gc__window_room(window);
+    if (!gc__stress_of(heap) && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
+    if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL)) {
+        size_t room = gc__window_room(window);
+        extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
+    }
+    gc__region *region = window->region;
+    uintptr_t from = (uintptr_t)window->limit, to = from + extra;
+    /* Other threads may have windows in other holes of the region. Only the window in the last hole moves the end. */
+    uintptr_t dirty_end = __atomic_load_n(&region->dirty_end, __ATOMIC_RELAXED),
+              dirty = to < dirty_end ? to : dirty_end;
+    if (zeroed && from < dirty) memset((void *)from, 0, dirty - from);
+    if (dirty_end < to) {
+        gc__region_populate(region, dirty_end, to);
+        __atomic_store_n(&region->dirty_end, to, __ATOMIC_RELAXED);
+    }
+    window->limit = (char *)to;
+    if (!gc__window_is_old(window)) gc__allocation_count(heap, extra);
+}
+
+/* From this size on an object that is born old gets a fresh region, if there is one, rather than the next hole that is
+   large enough: all smaller ones before it would be lost. */
+#define GC__BORN_LARGE ((size_t)1024)
+#define GC__BORN_HOLE ((size_t)32) /* smaller holes are not kept */
+#define GC__BORN_DENSE 16 /* a region with less than 1/n of it in holes is not filled */
+
+/* Returns whether the next windows are opened in generation 2. */
+GC__FN bool gc__is_born_old(const gc_heap *heap) {
+    if (!gc__has_pause_goal(heap) || gc__counted(&heap->born_bytes) >= heap->pace->born_left) return false;
+    return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
+}
+
+/* Keeps a hole for a smaller object, instead of the one that was kept longest. */
+GC__FN void gc__born_pass(gc__local_spans *spans, uintptr_t from, uintptr_t end) {
+    uintptr_t *pair = &spans->passed[2 * (spans->passed_next % GC__PASSED)];
+    if (end - from < GC__BORN_HOLE) return;
+    spans->passed_next++;
+    pair[0] = from;
+    pair[1] = end;
+}
+
+/* Returns a hole with room for `bytes`: one that was passed over, or the next one in the region that the thread fills; 0 if
+   there is none. */
+GC__FN uintptr_t gc__born_find(gc__local_spans *spans, size_t bytes, uintptr_t *end) {
+    for (uintptr_t *pair = spans->passed; pair < spans->passed + 2 * GC__PASSED; pair += 2) {
+        if (pair[1] - pair[0] < bytes) continue;
+        uintptr_t from = pair[0];
+        *end = pair[1];
+        pair[0] = pair[1] = 0;
+        return from;
+    }
+    uintptr_t from;
+    while ((from = gc__hole_by_marks(spans->old, gc__min(bytes, GC__BORN_HOLE), end)) != 0 && *end - from < bytes)
+        gc__born_pass(spans, from, *end);
+    return from;
+}
+
+/* Opens the thread's window, which is full, in a hole with room for `bytes` in a region that the thread fills. Returns
+   false if there is none. */
+GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t end, from;
+    if (!spans->old || (window->region && !gc__window_is_old(window))) return false;
+    gc__allocation_flush(window, zeroed);
+    from = gc__born_find(spans, bytes, &end);
+    if (!from) return false;
+    if (window->region) gc__born_pass(spans, (uintptr_t)window->next, (uintptr_t)window->end);
+    gc__window_set(window, gc__region_of(from), from, end);
+    gc__allocation_extend(window->region->heap, window, zeroed, bytes);
+    return true;
+}
+
+/* Returns a fresh region of generation 2, or NULL with gc__fail. */
+GC__COLD gc__region *gc__born_take_fresh(gc_heap *heap) {
+    gc__region *region = gc__heap_take(heap, 0);
+    if (!region) return NULL;
+    gc__heap_uncommit(heap);
+    gc__marks_clear(region);
+    gc__other_plane_clear(region);
+    region->generation = region->target = 2;
+    gc__region_set_rank(region, gc__age_of(heap, 2), true);
+    gc__heap_push(heap, region);
+    return region;
+}
+
+/* Returns the next region with holes, or NULL. */
+GC__COLD gc__region *gc__born_take_sparse(gc_heap *heap) {
+    for (gc__region *region; (region = heap->old_unlisted) != NULL;) {
+        size_t holes = GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES), unlisted = heap->unlisted_bytes;
+        __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
+        if (!gc__is_by_marks(region)) continue;
+        __atomic_store_n(&heap->unlisted_bytes, unlisted - gc__min(unlisted, holes), __ATOMIC_RELAXED);
+        if (holes < GC_REGION_BYTES / GC__BORN_DENSE) continue;
+        region->hole = region->base;
+        return region;
+    }
+    return NULL;
+}
+
+/* Opens the thread's window, which is closed, in generation 2. Returns false if there is no room. The heap's lock is
+   held. */
+GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
+    gc__born_count(heap, spans);
+    bool large = bytes >= GC__BORN_LARGE;
+    while (large || !gc__born_open_next(spans, window, zeroed, bytes)) {
+        gc__region *region = large ? NULL : gc__born_take_sparse(heap);
+        bool fresh = !region;
+        if (fresh) region = gc__born_take_fresh(heap);
+        if (!region && !large) return false;
+        if (region) {
+            gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
+            if (large) {
+                region->hole = gc__region_end(region);
+                gc__window_set(window, region, region->base, gc__region_end(region));
+                return true;
+            }
+            spans->old = region;
+        }
+        large = false;
+    }
+    return true;
+}
+
+/* Opens a thread's window in a span with room for `bytes`. Requires the heap's lock. */
+GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t from = 0, end = 0;
+    gc__allocation_close(window, zeroed);
+    if (gc__is_born_old(heap) && gc__born_open(heap, spans, window, zeroed, bytes)) return true;
+    gc__born_end(heap, spans);
+    bool in_span = gc__is_in_local_span(heap, bytes);
+    if (in_span && gc__local_spans_renew(heap, spans, bytes, &from)) return gc__local_spans_open(spans, window, zeroed, bytes);
+    if (!in_span) gc__holes_find(heap, NULL, bytes, &from);
+    gc__region *region = from ? gc__hole_enter(from, &end) : NULL;
+    if (!region) {
+        region = gc__heap_take(heap, 0);
+        if (!region) return false;
+        gc__heap_uncommit(heap);
+        region->linear = true;
+        gc__heap_push(heap, region);
+        from = region->base;
+        end = gc__region_end(region);
+    }
+    gc__window_set(window, region, from, end);
+    window->start = NULL; /* flushing makes even an empty span walkable */
+    return true;
+}

@@ -1,0 +1,128 @@
+/* For test_marking.c: objects that are born in generation 2. */
+#pragma once
+
+#include "../fixture.h"
+
+/* Objects are born old after every other collection: those that follow will be, or will not. */
+static void be_born(bool old) {
+    if ((heap->collection.number % 2 != 0) != old) gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+}
+
+static void objects_are_born_old(void) {
+    vector *young = NULL;
+    node *first = NULL;
+    GC_ROOTS(gc, young, first);
+    full();
+    be_born(false);
+    young = new_vector(4);
+    is(gc_object_generation(young), 0, "an object is born young");
+    full();
+    full();
+    be_born(true);
+    uint64_t before = heap->collection.number;
+    first = new_node(1);
+    void *place = first;
+    first->left = new_node(2);
+    gc_store(gc, &young->items[0], new_node(3));
+    gc_handle dead = gc_handle_create(heap, GC_HANDLE_WEAK, new_node(4));
+    is(gc_object_generation(first) + gc_object_generation(young->items[0]), 4, "or old");
+    size_t bytes = stats().generation_bytes[2];
+    ok(gc_heap_verify(heap), "and is found before a collection");
+    for (int i = 0; i < 100; i++) new_node(5);
+    is(stats().generation_bytes[2], bytes + 100 * sizeof(node), "its bytes are counted there");
+    is(heap->collection.number, before, "and nothing was collected");
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    ok(first == place && gc_handle_get(dead), "a collection of young objects leaves it alone");
+    be_born(true);
+    gc_store(gc, &first->right, new_node(6));
+    full();
+    ok(!gc_handle_get(dead), "a full one frees what is dead");
+    is(first->value + first->left->value + first->right->value + ((node *)young->items[0])->value, 12, "and nothing else");
+    gc_handle_destroy(heap, dead);
+}
+
+/* An object that is born old may refer to a young one by a store that initialized it, which had no barrier. */
+static void born_refer_to_young(void) {
+    node *young = NULL, *old = NULL;
+    GC_ROOTS(gc, young, old);
+    full();
+    be_born(false);
+    young = new_node(1);
+    be_born(true);
+    int generation = gc_object_generation(young);
+    old = new_node(2);
+    old->left = young;
+    young = NULL;
+    is(generation + gc_object_generation(old), 3, "an old object is born that refers to a young one");
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    ok(old->left->value == 1 && gc_object_generation(old->left) == 2, "which a collection finds");
+    ok(gc_heap_verify(heap), "and all is in order");
+}
+
+/* They are born into the holes of old regions, by size. */
+static void holes_are_born_into(void) {
+    vector *held = NULL;
+    GC_ROOTS(gc, held);
+    held = hold_many(HELD);
+    full();
+    full();
+    for (size_t at = 0; at < HELD; at++)
+        if (at % 4) gc_store(gc, &held->items[at], NULL);
+    begin_marking();
+    mark_all();
+    finish();
+    be_born(true);
+    size_t regions = stats().regions, count = 0;
+    heap->old_unlisted = heap->regions[2];
+    for (; count < HELD / 4; count++) gc_store(gc, &held->items[4 * count + 1], new_node(count));
+    ok(stats().regions <= regions + 1, "objects are born in holes: %zu regions of %zu", (size_t)stats().regions, regions);
+    full();
+    size_t same = 0;
+    for (size_t at = 0; at < count; at++) same += ((node *)held->items[4 * at + 1])->value == at;
+    is(same, count, "and survive");
+    ok(gc_heap_verify(heap), "and all is in order");
+}
+
+/* While objects are marked they are born young: one that only a weak handle led to when the marking began may be known to
+   one alone that is born meanwhile. */
+static void born_while_marking(void) {
+    node *born = NULL;
+    GC_ROOTS(gc, born);
+    be_born(false);
+    born = new_node(1);
+    gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, born);
+    full();
+    full();
+    born = NULL;
+    be_born(true);
+    for (size_t i = 0; i < 3; i++) new_node(i); /* which leaves a window open */
+    begin_marking();
+    be_born(true);
+    born = new_node(2);
+    born->left = gc_handle_get(weak);
+    is(gc_object_generation(born), 0, "while objects are marked they are born young");
+    mark_all();
+    finish();
+    ok(born->left && born->left->value == 1 && gc_handle_get(weak) == born->left, "what one alone refers to survives");
+    ok(gc_heap_verify(heap), "and all is in order");
+    gc_handle_destroy(heap, weak);
+}
+
+/* An array that is born old grows, also after it has become known. */
+static void born_arrays_grow(void) {
+    vector *array = NULL;
+    GC_ROOTS(gc, array);
+    full();
+    be_born(true);
+    array = new_vector(4);
+    for (size_t length = 6; length <= 40; length += 2) {
+        if (length % 4) stats();
+        if (!gc_array_grow(gc, array, length)) break;
+        array->items[length - 1] = NULL;
+    }
+    is(gc__object_length((uintptr_t)array), 40, "an array that was born old grows");
+    gc_store(gc, &array->items[39], new_node(7));
+    ok(gc_heap_verify(heap), "and all is in order");
+    full();
+    is(((node *)array->items[39])->value, 7, "with what was stored");
+}
