@@ -332,7 +332,7 @@ declare -A without=(
     [code_registry]='it steps through code by a signal'
     [marking]='it asks for huge pages' [refused]='it makes system calls of Linux'
     [llvm]='which of two bases it takes depends on qsort' [left_out]='it forks'
-    [snapshot]='it writes profiles'
+    [snapshot]='it writes profiles' [pages]='it asks which pages are resident'
 )
 profiles='profile profile_pages profile_threads'
 compiled_code='code_calls code_faults code_interrupt code_return code_threads code_walk'
