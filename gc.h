@@ -1111,6 +1111,8 @@ typedef struct gc_weak_entries {
    at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
     gc_weak_entries given = *entries; /* which may be in the object, where slots are */
+    if (!given.entry_bytes) given.entry_bytes = given.kind == GC_WEAK_REFS ? 8 : 16;
+    if (given.kind == GC_WEAK_REFS) given.values = given.keys;
     visitor->visit(visitor, &given, 1, GC__SLOT_ENTRIES);
 }
 
@@ -1982,13 +1984,13 @@ GC__FN void gc__lock_fork_release(gc__lock *lock);
    known. */
 GC__FN bool gc__os_is_single_threaded(void);
 static uint64_t gc__os_selves; /* atomic */
-static __thread uint64_t gc__os_identity;
+static __thread uint64_t gc__os_identity = UINT64_MAX; /* UINT64_MAX: none yet, so the thread holds no lock */
 GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
     gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
     return gc__os_identity;
 }
 /* Returns a number that stands for the calling thread, and for no other that ever was or will be. Not 0. */
-GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity != UINT64_MAX) ? gc__os_identity : gc__os_self_new(); }
 /* Returns the system's number of the calling thread, by which other processes name it, until it ends. */
 GC__FN uint32_t gc__os_thread_number(void);
 
@@ -2340,7 +2342,7 @@ struct gc__lock {
 
 GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
-    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_identity;
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
@@ -2352,7 +2354,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
               "destroyed already");
     gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     pthread_mutex_unlock(&lock->mutex);
 }
@@ -2397,11 +2399,11 @@ GC__FN void gc__lock_fork_release(gc__lock *lock) {
         gc__lock_release(lock);
 }
 
-GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
+__attribute__((noinline)) GC__COLD void gc__os_wake(const uint32_t *word) {
     syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+GC__COLD void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);
@@ -3779,7 +3781,7 @@ struct gc__lock {
 
 GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
-    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_identity;
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
@@ -3812,7 +3814,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     if (!gc__lock_grab(lock, 1)) gc__lock_wait(lock, UINT64_MAX);
     gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2 && gc__os_has_waits())
         gc__os_waits.wake_one(&lock->state);
@@ -4645,6 +4647,7 @@ static gc__outside gc__the_outside; /* written before the first heap is created 
 GC__FN const char *gc__setting(const char *name) {
     static __thread char value[32];
     const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : gc__os_setting(name);
+    if (set && !*set) set = NULL;
     size_t length = strlen(name);
     for (const char *at = set ? NULL : gc__the_outside.settings; at; at = strchr(at, ' ')) {
         at += *at == ' ';
@@ -4670,9 +4673,10 @@ GC__DATA(const char GC__CONFIGURATION = 1);
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
-GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((GC__PRINTF(2, 3), __noreturn__, __cold__));
-GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3), cold));
+GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) __attribute__((GC__PRINTF(2, 3), __noreturn__));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2)));
+GC__COLD void gc__warn(const gc_options *options, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 
 /* Records why a call fails, and returns `result`. */
 GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
@@ -4684,8 +4688,17 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     return result;
 }
 
+GC__COLD gc_result gc__fail_memory(const char *caller, const char *what) {
+    return gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for %s", caller, what);
+}
+
+/* Ends a checked build, if the failure that was recorded last is a fault of the program. */
+GC__FN gc_result gc__misused(gc_result result) {
+    GC_ASSERT(false, "%s", gc__last_message);
+    return result;
+}
+
 /* Appends to the sentence of the last gc__fail. */
-GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;
@@ -4712,7 +4725,12 @@ GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) {
     abort();
 }
 
-GC__COLD void gc__warn(const gc_options *options, const char *message) {
+GC__COLD void gc__warn(const gc_options *options, const char *format, ...) {
+    char message[GC__MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
@@ -4744,8 +4762,7 @@ GC__COLD void gc__print_nothing(FILE *file) { fputs("nothing is printed: " GC__N
 /* Returns whether an argument is NULL that must not be, and if so records the failure of the call. */
 GC__COLD bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
-    gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name));
     return true;
 }
 
@@ -4801,7 +4818,7 @@ typedef struct gc__words {
 } gc__words;
 
 /* Returns the bytes for a list of `count` words: the size is doubled or, if `close`, grows by about a 16th. */
-GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
+GC__COLD size_t gc__words_room(const gc__words *list, size_t count, bool close) {
     size_t bytes = list->capacity ? list->capacity * sizeof(uintptr_t) : GC__WORDS_FIRST_BYTES, least = count * sizeof(uintptr_t);
     if (close && least > bytes) return (least + least / 16 + GC__WORDS_FIRST_BYTES) & ~(GC__WORDS_FIRST_BYTES - 1);
     while (bytes < least) bytes *= 2;
@@ -4809,7 +4826,7 @@ GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
 }
 
 /* On failure the list is unchanged. */
-GC__FN bool gc__words_remap(gc__words *list, size_t bytes) {
+GC__COLD bool gc__words_remap(gc__words *list, size_t bytes) {
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
     if (!words) return false;
@@ -4829,14 +4846,12 @@ GC__FN void gc__words_shrink(gc__words *list, size_t count) {
     if (list->capacity * sizeof(uintptr_t) / 2 >= bytes) gc__words_remap(list, bytes);
 }
 
-GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
-    return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
+GC__OUT_OF_LINE bool gc__words_reserve(gc__words *list, size_t count) {
+    return GC__LIKELY(list->capacity >= count) || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
-GC__OUT_OF_LINE bool gc__words_grow(gc__words *list) { return gc__words_reserve(list, list->count + 1); }
-
-GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_grow(list)) return false;
+GC__OUT_OF_LINE bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (!gc__words_reserve(list, list->count + 1)) return false;
     list->words[list->count++] = word;
     return true;
 }
@@ -4964,7 +4979,7 @@ GC__HOT bool gc__map_resize(gc__map *map, size_t capacity) {
 GC__FN bool gc__map_has_room(const gc__map *map, size_t count) { return map->capacity >= 2 * count && map->capacity; }
 
 /* Makes room for `count` entries. On failure the map is unchanged. */
-GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
+GC__OUT_OF_LINE bool gc__map_reserve(gc__map *map, size_t count) {
     return gc__map_has_room(map, count) || gc__map_resize(map, gc__map_capacity(count));
 }
 
@@ -5956,28 +5971,21 @@ GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     gc__traced_set(outer);
 }
 
-/* Weak entries as walks see them. */
-
-GC__FN size_t gc__entry_bytes(const gc_weak_entries *entries) {
-    if (entries->entry_bytes) return entries->entry_bytes;
-    return entries->kind == GC_WEAK_REFS ? 8 : 16;
-}
+/* Weak entries as walks see them: gc_visit_weak has filled in `entry_bytes`, and `values` if there are none. */
 
 GC__FN gc_word *gc__entry_key(const gc_weak_entries *entries, size_t i) {
-    return (gc_word *)((uintptr_t)entries->keys + i * gc__entry_bytes(entries));
+    return (gc_word *)((uintptr_t)entries->keys + i * entries->entry_bytes);
 }
 GC__FN gc_word *gc__entry_value(const gc_weak_entries *entries, size_t i) {
-    return (gc_word *)((uintptr_t)entries->values + i * gc__entry_bytes(entries));
+    return (gc_word *)((uintptr_t)entries->values + i * entries->entry_bytes);
 }
 
 /* Return where the slots of the first entry begin and end. */
 GC__FN uintptr_t gc__entry_low(const gc_weak_entries *entries) {
-    bool pairs = entries->kind != GC_WEAK_REFS && entries->values < entries->keys;
-    return (uintptr_t)(pairs ? entries->values : entries->keys);
+    return gc__min((uintptr_t)entries->keys, (uintptr_t)entries->values);
 }
 GC__FN uintptr_t gc__entry_high(const gc_weak_entries *entries) {
-    bool pairs = entries->kind != GC_WEAK_REFS && entries->values > entries->keys;
-    return (uintptr_t)(pairs ? entries->values : entries->keys) + 8;
+    return gc__max((uintptr_t)entries->keys, (uintptr_t)entries->values) + 8;
 }
 
 /* Calls the visitor for each slot of the entries, as if the slots were strong. */
@@ -6526,7 +6534,9 @@ struct gc_heap {
     size_t goal_bytes;                    /* the size that the heap should not exceed, below its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
-    size_t born_bytes;   /* taken since the last collection for objects that are born old; atomic */
+    /* Bytes that objects may take in generation 2 before a nursery is traced to see what lives, as of the last collection,
+       and the bytes taken since then. The second is atomic. */
+    size_t born_left, born_bytes;
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
@@ -7085,7 +7095,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
             }
         }
         if (index >> 6 != word) {
-            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
+            marks[word] |= bits;
             bits = 0;
             word = index >> 6;
         }
@@ -7093,7 +7103,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
         sum += bytes;
         at += bytes;
     }
-    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE); /* a marker may be reading it */
+    if (bits) marks[word] |= bits;
     return sum;
 }
 
@@ -7455,228 +7465,6 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
    initialized them had no barrier, so their cards become dirty if there are young objects. While generation 2 is being
    marked, objects are born young: one that is born old would have to be marked, and each store into it logged. */
 
-/* The collector's state of a heap: between collections, and during the collection that runs. */
-
-/* The purpose and the plan of a collection: decided by policy, and constant from condemning on. */
-
-
-typedef enum gc__purpose {
-    GC__YOUNG,           /* traces young generations */
-    GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
-    GC__REMARK,          /* a young collection, then a remark of the cycle, which finds dead objects with finalizers */
-    GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */
-    GC__FULL,            /* marks all generations with the world stopped; sparse regions are evacuated */
-    GC__FULL_REUSE,      /* like GC__FULL, but nothing moves, and mutators get the holes */
-    GC__COMPACT,         /* evacuates all that can move, as far as there is room */
-    GC__SLIDE            /* slides objects together in address order, which takes no more memory than before */
-} gc__purpose;
-
-/* A request for a collection, made before the heap was surveyed. */
-typedef struct gc__request {
-    gc__purpose purpose;
-    int generation; /* the oldest generation whose objects it frees */
-    gc_reason reason;
-    gc_degenerated degenerated; /* the point at which a cycle that this ends or replaces has given up */
-    bool compacting;       /* all objects that can move should move */
-    /* Copies into holes go only to large ones, since small ones had less room than was estimated. */
-    bool large_holes_only;
-    size_t room_for;       /* the object size for which room is needed; 0: any; SIZE_MAX: a whole region */
-} gc__request;
-
-/* Only policy writes to a plan, and only until regions are condemned. */
-typedef struct gc__plan {
-    gc__request request;
-    gc__purpose purpose; /* that of the request; but a final mark becomes a full collection if stores were missed */
-    /* The oldest generation whose regions are condemned at first; the final mark condemns the old ones later. */
-    int condemned;
-    bool moves;          /* false: no object moves, in a non-moving heap */
-    bool moves_all;      /* under stress all regions that can be evacuated are */
-    uint8_t promote_to[GC_GENERATIONS]; /* the generation of each generation's survivors */
-    bool promotes_huge; /* surviving huge objects go to generation 2: scanning one again would be a long pause */
-    bool ages_all; /* a full collection makes all survivors old, since young collections do not pay */
-    /* Young regions that are nearly full stay in place, since nearly all their objects survive. */
-    bool promotes_in_place;
-    bool tight;                         /* room is short: a young region counts by its memory, not by its objects */
-    bool pin_fragmented;                /* pins are in most regions, so they stay */
-    bool recycles_young;                /* mutators get the holes of sparse young regions, in a non-moving heap */
-    /* Regions are evacuated if at most this percentage of them is predicted to live. */
-    int evacuate_old, evacuate_young;
-    /* Of regions with exactly this percentage, only as many are evacuated as fit into these bytes: */
-    int evacuate_partly;
-    size_t evacuate_partly_bytes;
-    bool evacuate_old_partly, evacuate_young_partly; /* this applies to old ones, and to young ones */
-    int recycle_below; /* mutators get the holes of regions that stay in place with less than this percentage */
-    /* Copies go to holes of at least this many bytes in regions that stay in place; 0: to fresh regions. */
-    size_t into_holes;
-    size_t into_holes_mean; /* the size from which a hole counts as room */
-    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
-} gc__plan;
-
-/* Returns whether the collection does more for a concurrent cycle than others that come meanwhile. */
-GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
-    return plan->purpose >= GC__MARK_BEGIN && plan->purpose <= GC__MARK_END;
-}
-
-/* What was counted when an allocation met the limit. */
-typedef struct gc__overhead {
-    uint64_t ns, paused_ns, collections; /* full collections */
-} gc__overhead;
-
-/* When to collect, as learned up to the last collection. */
-typedef struct gc__pace {
-    size_t nursery_bytes; /* budget of generation 0 */
-    /* The size that generation 0 may reach while young collections are not worth their time; or 0. */
-    size_t nursery_grows;
-    size_t cache_bytes;   /* size of the L2 cache, read once: the CPU takes long to answer */
-    size_t young_regions; /* regions of generation 1 */
-    /* Threads that had a window when the last collection began: at least 1, at most as many as processors. */
-    unsigned allocating;
-    size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
-    gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
-    size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
-    size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
-    size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    uint64_t young_ns_per_mib; /* CPU time for each MiB that a young collection condemns; 0: not known yet */
-    uint64_t copy_ns_per_mib;  /* CPU time for each surviving MiB, and */
-    uint64_t slot_ns;          /* for each remembered slot; both include all that comes with it */
-    /* The highest of both costs since copies began to fill holes; 0: not known. */
-    uint64_t filling_young_ns, filling_slot_ns;
-    /* CPU time of all collector threads for each MiB that survives a young collection, and a full one. */
-    uint64_t trace_ns_per_mib[2];
-    bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
-    bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    /* Bytes that objects may still take in generation 2 before a nursery is traced to see what lives, and the bytes at
-       first. */
-    size_t born_left, born_bytes;
-    unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
-    /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
-    bool fills_holes;
-    /* Remaining full collections that stop the world, since the limit leaves no room for concurrent marking. */
-    unsigned degenerated;
-    unsigned degenerated_next; /* length of the next series of stop-the-world collections */
-    size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
-    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned the generation */
-    unsigned old_survival;             /* percent of generation 2 alone, as estimated in the last full collection */
-    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
-    uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    uint64_t workers_cpu_ns;              /* CPU time of the collector threads when the last one ended */
-    uint64_t resumed_by;               /* the native thread that ran the last one, whose clock was read; 0: not known */
-} gc__pace;
-
-/* The weak tables that the trace has found, as consecutive gc_weak_entries. */
-typedef struct gc__discovered {
-    gc__words words;
-    size_t waited;   /* the ephemerons before this word have been turned into waits */
-    size_t cleared;  /* entries before this word that are not long have been cleared */
-    gc__words ended; /* for checkmark: objects that survive only as the strong part of a cleared entry */
-} gc__discovered;
-#define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
-
-GC__FN void gc__discovered_begin(gc__discovered *notes) {
-    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
-}
-
-GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *entries) {
-    size_t count = notes->words.count;
-    if (!gc__words_reserve(&notes->words, count + GC__DISCOVERED_WORDS)) return false;
-    memcpy(notes->words.words + count, entries, sizeof *entries);
-    notes->words.count += GC__DISCOVERED_WORDS;
-    return true;
-}
-
-/* The bytes that regions of small objects hold. */
-typedef struct gc__small_regions {
-    size_t used_bytes, live_bytes;
-} gc__small_regions;
-
-GC__FN void gc__small_regions_add(gc__small_regions *regions, const gc__region *region) {
-    if (region->kind != GC__SMALL) return;
-    regions->used_bytes += GC_REGION_BYTES;
-    regions->live_bytes += region->live_bytes;
-}
-
-#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of its first root, and of the first one behind */
-
-/* The state of one collection. The lists keep their memory for the next one. */
-typedef struct gc__cycle {
-    gc__words roots;                    /* slots | 1 if they hold tagged values */
-    /* Pairs of numbers: the roots from the first up to the second are from scan_roots; for readers. */
-    gc__words reported;
-    gc__words interior;                 /* triples: slot | 1 if it holds a tagged value, offset, object */
-    gc__words pins;                     /* objects | 1 if found by a conservative word */
-    gc__map ambiguous;                   /* objects that only conservative words found */
-    gc__words external_moving;          /* pairs: object, bytes */
-    gc__discovered entries;                  /* entries of weak tables */
-    gc__words stacks;                   /* value stacks that scan_roots has reported, GC__STACK_WORDS words of each */
-    gc__plan planned;                   /* written by policy; others read it through `plan` */
-    const gc__plan *plan;
-    bool recycles;                      /* some regions become generation 0 again */
-    size_t evacuate_left_bytes;         /* the rest of plan->evacuate_partly_bytes, while regions are condemned */
-    size_t fixed_holes_bytes;           /* bytes of holes in recycled regions of objects that never move */
-    gc__words offsets;                  /* the offset tables of regions whose objects slide */
-    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    size_t large_bytes, large_kept_bytes; /* bytes of condemned young large objects, and of those that live */
-    /* Bytes in regions of generation 0 that stay in place: before the collection, and after it. */
-    size_t young_staying_bytes, young_kept_bytes;
-    /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
-    size_t staying_bytes, staying_kept_bytes;
-    gc__small_regions old_small;         /* of generation 2, after a full collection */
-    bool condemns_old; /* old regions are condemned, with what the marker has marked, until the sweep */
-    gc__region *condemned_old;           /* the list of these regions */
-    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
-    bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
-} gc__cycle;
-
-/* Returns the bytes that the collection has copied or left in place, in all generations. */
-GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += cycle->copied_bytes[g] + cycle->marked_bytes[g];
-    return bytes;
-}
-
-typedef struct gc__collector {
-    gc__words mark_stack;                                   /* its memory, kept for the next collection */
-    gc__words globals; /* triples: first slot, count, flags; under the roots lock */
-    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
-    struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
-    unsigned processors;                                    /* processors for collector threads, when last asked for */
-    uint64_t processors_asked_ns;                           /* when they were last asked for; 0: never */
-    bool workers_refused; /* the system has given fewer threads than were requested */
-    /* The number of the last collection of that generation or an older one. */
-    uint64_t finished[GC_GENERATIONS], finished_compacting;
-} gc__collector;
-
-/* Returns whether the heap keeps to a goal for pauses, as heaps with concurrent marking do unless they have no room
-   for that. */
-GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
-    return GC__HAS_MARKER && heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
-}
-
-GC__FN bool gc__fills_holes(const gc_heap *heap) { return GC__HAS_MARKER && heap->pace->fills_holes; }
-
-GC__FN struct gc__workers *gc__heap_workers(const gc_heap *heap) {
-    return GC__HAS_WORKERS ? heap->collector->workers : NULL;
-}
-
-/* Returns the generation to which compaction copies. */
-GC__FN unsigned gc__oldest(const gc_heap *heap) { return heap->options.non_generational ? 0 : 2; }
-
-/* From this size on, objects with references grow old at once if pauses have a goal, so that they are scanned once. */
-#define GC__HUGE_BYTES ((size_t)1 << 20)
-
-GC__FN bool gc__is_huge(const gc__region *region) {
-    return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
-}
-
-/* Returns the generation up to which roots are looked at. What a cycle finds depends on all of them. */
-GC__FN int gc__roots_generation(const gc_heap *heap) {
-    return gc__is_of_cycle(heap->cycle->plan) ? 2 : heap->collection.generation;
-}
-
-/* Returns whether the collection that runs is the final mark of a concurrent cycle. */
-GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
-/* Returns whether a remark of a concurrent cycle follows the collection that runs, in the same pause. */
-GC__FN bool gc__is_remark(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__REMARK; }
 /* Attached threads, and their modes: how a thread becomes preemptive, and how a thread that stops the others sees that.
 
    A thread that waits in gc.h is parked: until it returns it is in preemptive mode in all heaps to which it is
@@ -7889,6 +7677,7 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     size_t bytes = gc__index_range(region, at, end);
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
+    gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
     if (!gc__born_needs_cards(heap)) return;
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
 }
@@ -8082,8 +7871,9 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
 
 /* Returns whether the next windows are opened in generation 2. */
 GC__FN bool gc__is_born_old(const gc_heap *heap) {
-    if (!gc__has_pause_goal(heap) || gc__counted(&heap->born_bytes) >= heap->pace->born_left) return false;
-    return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
+    bool left = GC__HAS_MARKER && gc__counted(&heap->born_bytes) < heap->born_left;
+    if (!left || gc__heap_is_marking(heap)) return false;
+    return !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
 /* Keeps a hole for a smaller object, instead of the one that was kept longest. */
@@ -8253,8 +8043,7 @@ GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
 
 /* Refuses a call by such a thread. */
 GC__COLD bool gc__refuse_in_trace(const char *function) {
-    gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced));
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced)));
     return true;
 }
 
@@ -8298,10 +8087,8 @@ GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uint
     if (!thread || !gc__record(thread)->asking) return false;
     gc__asking_look(thread, frame);
     if (!gc__record(thread)->asking) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an exception, first",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an "
+                                          "exception, first", function));
     return true;
 }
 
@@ -8313,46 +8100,48 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
               (unsigned long long)heap->collection.number);
 }
 
-/* Refuses a function that was called in that frame, while this thread has stopped the program. */
-GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
-    if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-             "longjmp or an exception: have it set a flag and return, and make the call afterwards",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return true;
-}
-
 /* Refuses `function`, which needs the program to run and whose frame ends at `frame`, if this thread has stopped the
    program. Returns whether it did. */
-GC__INLINED bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
+GC__OUT_OF_LINE bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
+    if (GC__LIKELY(!gc__heap_is_locked(heap))) return false;
+    if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
+        function));
+    return true;
 }
 /* The same for a function that inlines this. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     return gc__is_refused_in_hook(heap, function, GC__FRAME_TOP());
 }
 
+/* Takes the lock once more, if the calling thread has it. Returns whether it has. */
+GC__OUT_OF_LINE bool gc__heap_lock_again(gc_heap *heap) {
+    bool mine = gc__heap_is_locked(heap);
+    heap->threads->lock_depth += mine;
+    return mine;
+}
+
 /* Takes the lock, after the caller has saved its registers. */
 GC__OUT_OF_LINE void gc__heap_lock_or_wait(gc_heap *heap) {
     if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+    heap->threads->lock_depth++;
 }
 
 /* Takes the lock, which its owner may take again. Must not be called by signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
-    if (!gc__heap_is_locked(heap)) {
-        gc__save_registers(gc__my_registers);
-        gc__heap_lock_or_wait(heap);
-    }
-    heap->threads->lock_depth++;
+    if (gc__heap_lock_again(heap)) return;
+    gc__save_registers(gc__my_registers);
+    gc__heap_lock_or_wait(heap);
 }
 
 GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
-GC__FN void gc__unpark_all(void) {
+GC__COLD void gc__unpark_all(void) {
     const gc_heap *host = gc__my_host;
     if (host) {
         gc__my_host = NULL;
@@ -8383,11 +8172,12 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
-/* Takes the lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
-   gc__heap_unlock need not return to one; that could wait, and let a collection run. */
+/* Takes the lock, which the thread does not have, for callers that have a new reference in no root when they unlock. No
+   attachment is parked then, so gc__heap_unlock need not return to one; that could wait, and let a collection run. */
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
-        gc__heap_lock(heap);
+        gc__save_registers(gc__my_registers);
+        gc__heap_lock_or_wait(heap);
         if (!gc__my_parked) return;
         gc__heap_unlock(heap);
     }
@@ -8471,13 +8261,10 @@ GC__FN void gc__heaps_remove(const gc_heap *heap) {
 
 /* Warns about a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
-    char message[320];
-    snprintf(
-        message, sizeof message,
-        "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
-        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
-        (unsigned long long)waited_ms, gc__thread_name(thread));
-    gc__warn(&heap->options, message);
+    gc__warn(&heap->options,
+             "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
+             "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
+             (unsigned long long)waited_ms, gc__thread_name(thread));
 }
 
 /* Interrupts a thread by a signal if it may run compiled code, which need not poll. Returns whether it did. */
@@ -8717,7 +8504,7 @@ GC__FN void gc__frame_check_thread(const gc_heap *heap, const gc_frame *frame, c
 }
 
 /* Makes the frames of one thread belong to another thread; NULL: to none, since their heap is being destroyed. */
-GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
+GC__COLD void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
@@ -8809,7 +8596,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     if (gc__is_null(heap, "gc_stack_create", "heap")) return NULL;
     gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
     if (!stack) {
-        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        gc__fail_memory("gc_stack_create", "the stack's record");
         return NULL;
     }
     stack->heap = heap;
@@ -8822,7 +8609,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     return stack;
 }
 
-GC_API void gc_stack_destroy(gc_stack *stack) {
+GC_API __attribute__((cold)) void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
     gc__frames_assign(stack->heap, stack->frames, stack->last, NULL);
@@ -8882,6 +8669,226 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     }
     return former;
 }
+/* The purpose and the plan of a collection: decided by policy, and constant from condemning on. */
+
+
+typedef enum gc__purpose {
+    GC__YOUNG,           /* traces young generations */
+    GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
+    GC__REMARK,          /* a young collection, then a remark of the cycle, which finds dead objects with finalizers */
+    GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */
+    GC__FULL,            /* marks all generations with the world stopped; sparse regions are evacuated */
+    GC__FULL_REUSE,      /* like GC__FULL, but nothing moves, and mutators get the holes */
+    GC__COMPACT,         /* evacuates all that can move, as far as there is room */
+    GC__SLIDE            /* slides objects together in address order, which takes no more memory than before */
+} gc__purpose;
+
+/* A request for a collection, made before the heap was surveyed. */
+typedef struct gc__request {
+    gc__purpose purpose;
+    int generation; /* the oldest generation whose objects it frees */
+    gc_reason reason;
+    gc_degenerated degenerated; /* the point at which a cycle that this ends or replaces has given up */
+    bool compacting;       /* all objects that can move should move */
+    /* Copies into holes go only to large ones, since small ones had less room than was estimated. */
+    bool large_holes_only;
+    size_t room_for;       /* the object size for which room is needed; 0: any; SIZE_MAX: a whole region */
+} gc__request;
+
+/* Only policy writes to a plan, and only until regions are condemned. */
+typedef struct gc__plan {
+    gc__request request;
+    gc__purpose purpose; /* that of the request; but a final mark becomes a full collection if stores were missed */
+    /* The oldest generation whose regions are condemned at first; the final mark condemns the old ones later. */
+    int condemned;
+    bool moves;          /* false: no object moves, in a non-moving heap */
+    bool moves_all;      /* under stress all regions that can be evacuated are */
+    uint8_t promote_to[GC_GENERATIONS]; /* the generation of each generation's survivors */
+    bool promotes_huge; /* surviving huge objects go to generation 2: scanning one again would be a long pause */
+    bool ages_all; /* a full collection makes all survivors old, since young collections do not pay */
+    /* Young regions that are nearly full stay in place, since nearly all their objects survive. */
+    bool promotes_in_place;
+    bool tight;                         /* room is short: a young region counts by its memory, not by its objects */
+    bool pin_fragmented;                /* pins are in most regions, so they stay */
+    bool recycles_young;                /* mutators get the holes of sparse young regions, in a non-moving heap */
+    /* Regions are evacuated if at most this percentage of them is predicted to live. */
+    int evacuate_old, evacuate_young;
+    /* Of regions with exactly this percentage, only as many are evacuated as fit into these bytes: */
+    int evacuate_partly;
+    size_t evacuate_partly_bytes;
+    bool evacuate_old_partly, evacuate_young_partly; /* this applies to old ones, and to young ones */
+    int recycle_below; /* mutators get the holes of regions that stay in place with less than this percentage */
+    /* Copies go to holes of at least this many bytes in regions that stay in place; 0: to fresh regions. */
+    size_t into_holes;
+    size_t into_holes_mean; /* the size from which a hole counts as room */
+    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
+} gc__plan;
+
+/* Returns whether the collection does more for a concurrent cycle than others that come meanwhile. */
+GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
+    return plan->purpose >= GC__MARK_BEGIN && plan->purpose <= GC__MARK_END;
+}
+/* The collector's state of a heap: between collections, and during the collection that runs. */
+
+
+/* What was counted when an allocation met the limit. */
+typedef struct gc__overhead {
+    uint64_t ns, paused_ns, collections; /* full collections */
+} gc__overhead;
+
+/* When to collect, as learned up to the last collection. */
+typedef struct gc__pace {
+    size_t nursery_bytes; /* budget of generation 0 */
+    /* The size that generation 0 may reach while young collections are not worth their time; or 0. */
+    size_t nursery_grows;
+    size_t cache_bytes;   /* size of the L2 cache, read once: the CPU takes long to answer */
+    size_t young_regions; /* regions of generation 1 */
+    /* Threads that had a window when the last collection began: at least 1, at most as many as processors. */
+    unsigned allocating;
+    size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
+    gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
+    size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
+    size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
+    size_t full_threshold;             /* bytes in generation 2 that start a full collection */
+    uint64_t young_ns_per_mib; /* CPU time for each MiB that a young collection condemns; 0: not known yet */
+    uint64_t copy_ns_per_mib;  /* CPU time for each surviving MiB, and */
+    uint64_t slot_ns;          /* for each remembered slot; both include all that comes with it */
+    /* The highest of both costs since copies began to fill holes; 0: not known. */
+    uint64_t filling_young_ns, filling_slot_ns;
+    /* CPU time of all collector threads for each MiB that survives a young collection, and a full one. */
+    uint64_t trace_ns_per_mib[2];
+    bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
+    bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
+    size_t born_bytes; /* the first value of heap->born_left, after the last nursery that was traced */
+    unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
+    /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
+    bool fills_holes;
+    /* Remaining full collections that stop the world, since the limit leaves no room for concurrent marking. */
+    unsigned degenerated;
+    unsigned degenerated_next; /* length of the next series of stop-the-world collections */
+    size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
+    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned the generation */
+    unsigned old_survival;             /* percent of generation 2 alone, as estimated in the last full collection */
+    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
+    uint64_t resumed_cpu_ns;           /* and when the last one ended */
+    uint64_t workers_cpu_ns;              /* CPU time of the collector threads when the last one ended */
+    uint64_t resumed_by;               /* the native thread that ran the last one, whose clock was read; 0: not known */
+} gc__pace;
+
+/* The weak tables that the trace has found, as consecutive gc_weak_entries. */
+typedef struct gc__discovered {
+    gc__words words;
+    size_t waited;   /* the ephemerons before this word have been turned into waits */
+    size_t cleared;  /* entries before this word that are not long have been cleared */
+    gc__words ended; /* for checkmark: objects that survive only as the strong part of a cleared entry */
+} gc__discovered;
+#define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
+
+GC__FN void gc__discovered_begin(gc__discovered *notes) {
+    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
+}
+
+GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *entries) {
+    size_t count = notes->words.count;
+    if (!gc__words_reserve(&notes->words, count + GC__DISCOVERED_WORDS)) return false;
+    memcpy(notes->words.words + count, entries, sizeof *entries);
+    notes->words.count += GC__DISCOVERED_WORDS;
+    return true;
+}
+
+/* The bytes that regions of small objects hold. */
+typedef struct gc__small_regions {
+    size_t used_bytes, live_bytes;
+} gc__small_regions;
+
+GC__FN void gc__small_regions_add(gc__small_regions *regions, const gc__region *region) {
+    if (region->kind != GC__SMALL) return;
+    regions->used_bytes += GC_REGION_BYTES;
+    regions->live_bytes += region->live_bytes;
+}
+
+#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of its first root, and of the first one behind */
+
+/* The state of one collection. The lists keep their memory for the next one. */
+typedef struct gc__cycle {
+    gc__words roots;                    /* slots | 1 if they hold tagged values */
+    /* Pairs of numbers: the roots from the first up to the second are from scan_roots; for readers. */
+    gc__words reported;
+    gc__words interior;                 /* triples: slot | 1 if it holds a tagged value, offset, object */
+    gc__words pins;                     /* objects | 1 if found by a conservative word */
+    gc__map ambiguous;                   /* objects that only conservative words found */
+    gc__words external_moving;          /* pairs: object, bytes */
+    gc__discovered entries;                  /* entries of weak tables */
+    gc__words stacks;                   /* value stacks that scan_roots has reported, GC__STACK_WORDS words of each */
+    gc__plan planned;                   /* written by policy; others read it through `plan` */
+    const gc__plan *plan;
+    bool recycles;                      /* some regions become generation 0 again */
+    size_t evacuate_left_bytes;         /* the rest of plan->evacuate_partly_bytes, while regions are condemned */
+    size_t fixed_holes_bytes;           /* bytes of holes in recycled regions of objects that never move */
+    gc__words offsets;                  /* the offset tables of regions whose objects slide */
+    size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
+    size_t large_bytes, large_kept_bytes; /* bytes of condemned young large objects, and of those that live */
+    /* Bytes in regions of generation 0 that stay in place: before the collection, and after it. */
+    size_t young_staying_bytes, young_kept_bytes;
+    /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
+    size_t staying_bytes, staying_kept_bytes;
+    gc__small_regions old_small;         /* of generation 2, after a full collection */
+    bool condemns_old; /* old regions are condemned, with what the marker has marked, until the sweep */
+    gc__region *condemned_old;           /* the list of these regions */
+    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
+    bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
+} gc__cycle;
+
+/* Returns the bytes that the collection has copied or left in place, in all generations. */
+GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    return bytes;
+}
+
+typedef struct gc__collector {
+    gc__words mark_stack;                                   /* its memory, kept for the next collection */
+    gc__words globals; /* triples: first slot, count, flags; under the roots lock */
+    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
+    struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
+    unsigned processors;                                    /* processors for collector threads, when last asked for */
+    uint64_t processors_asked_ns;                           /* when they were last asked for; 0: never */
+    bool workers_refused; /* the system has given fewer threads than were requested */
+    /* The number of the last collection of that generation or an older one. */
+    uint64_t finished[GC_GENERATIONS], finished_compacting;
+} gc__collector;
+
+/* Returns whether the heap keeps to a goal for pauses, as heaps with concurrent marking do unless they have no room
+   for that. */
+GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
+    return GC__HAS_MARKER && heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
+}
+
+GC__FN bool gc__fills_holes(const gc_heap *heap) { return GC__HAS_MARKER && heap->pace->fills_holes; }
+
+GC__FN struct gc__workers *gc__heap_workers(const gc_heap *heap) {
+    return GC__HAS_WORKERS ? heap->collector->workers : NULL;
+}
+
+/* Returns the generation to which compaction copies. */
+GC__FN unsigned gc__oldest(const gc_heap *heap) { return heap->options.non_generational ? 0 : 2; }
+
+/* From this size on, objects with references grow old at once if pauses have a goal, so that they are scanned once. */
+#define GC__HUGE_BYTES ((size_t)1 << 20)
+
+GC__FN bool gc__is_huge(const gc__region *region) {
+    return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
+}
+
+/* Returns the generation up to which roots are looked at. What a cycle finds depends on all of them. */
+GC__FN int gc__roots_generation(const gc_heap *heap) {
+    return gc__is_of_cycle(heap->cycle->plan) ? 2 : heap->collection.generation;
+}
+
+/* Returns whether the collection that runs is the final mark of a concurrent cycle. */
+GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
+/* Returns whether a remark of a concurrent cycle follows the collection that runs, in the same pause. */
+GC__FN bool gc__is_remark(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__REMARK; }
 /* All regions of generation 2 at once. Pauses of heaps with concurrent marking must hardly grow with their number,
    so work is done on their entries in the tables where possible: 8 entries take as long as the descriptor of one
    region, whose memory is not in cache. */
@@ -9275,7 +9282,7 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
     }
     gc__lock_release(&heap->threads->roots_lock);
     if (reserved) return GC_OK;
-    return gc__fail(GC_ERROR_MEMORY, "gc_roots_add: the system gives no memory for the list of global roots");
+    return gc__fail_memory("gc_roots_add", "the list of global roots");
 }
 
 GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
@@ -10256,10 +10263,10 @@ GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->
    the object should have waited, the region is *unasked*, and the final mark scans them.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
-   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that
-   collection. No object is born there. So at any time a white object to which a scanned one refers is grey by then,
-   or about to be shaded by the thread that stores the reference. References from roots, young objects and waiting
-   objects are traced in the final pause. */
+   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that collection.
+   No object is born there. So at any time a white object to which a scanned one refers is grey by then, or about to be
+   shaded by the thread that stores the reference. References from roots, young objects and waiting objects are traced in
+   the final pause. */
 
 
 /* Barriers log at most this many entries unchecked, which may lead to marked objects only; */
@@ -11463,7 +11470,7 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word 
 /* Makes the final mark look at a table with a candidate's object again: at the slice with the entry if the entries
    lie in the table and the marker may trace it, otherwise at all of the table. */
 GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
-    uintptr_t low = gc__entry_low(entries) + i * gc__entry_bytes(entries), table = gc__traced;
+    uintptr_t low = gc__entry_low(entries) + i * entries->entry_bytes, table = gc__traced;
     bool pairs = entries->kind != GC_WEAK_REFS;
     if (!gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
         !(pairs && gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
@@ -11482,7 +11489,7 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
 GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
     bool many = gc__is_many(worker);
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
-    uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
+    uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * entries->entry_bytes;
     if (!entries->count) return;
     gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
     if (many) gc__lock_take(&worker->workers->space);
@@ -11490,7 +11497,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     if (many) gc__lock_release(&worker->workers->space);
     bool strong_keys = !listed || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!listed || entries->kind == GC_WEAK_KEYS);
-    const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
+    const uintptr_t bytes = entries->entry_bytes, keys = (uintptr_t)entries->keys;
     if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
@@ -11571,9 +11578,9 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     if (flags & GC__SLOT_ENTRIES) {
         gc_weak_entries entries = *(const gc_weak_entries *)slot;
         entries.count = gc__part_clip(part, gc__entry_low(&entries), gc__entry_high(&entries),
-                                      gc__entry_bytes(&entries), entries.count, &first);
+                                      entries.entry_bytes, entries.count, &first);
         entries.keys = gc__entry_key(&entries, first);
-        if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
+        entries.values = gc__entry_value(&entries, first);
         part->worker->visitor.visit(&part->worker->visitor, &entries, 1, flags);
     } else if (flags & GC__SLOT_STACK) {
         if (gc__traced >= part->from) part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
@@ -11589,7 +11596,7 @@ GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count
     const gc__part *all = part->all;
     const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
     uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
-    if (entries) high = gc__entry_high(entries) + entries->count * gc__entry_bytes(entries);
+    if (entries) high = gc__entry_high(entries) + entries->count * entries->entry_bytes;
     size_t i = 0, end = all->count;
     bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
     while (inside && i < end) { /* finds the first range that ends above `low` */
@@ -11752,7 +11759,7 @@ typedef struct gc__concurrent_visitor {
    with two long separate arrays, a part of the object would overlap most entries. */
 GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
-    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * entries->entry_bytes;
     bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
     return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
 }
@@ -13798,7 +13805,7 @@ GC__COLD size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_th
 /* Returns the memory in use, apart from holes that promotion, or objects that are born old, will fill. */
 GC__COLD size_t gc__pace_used(const gc_heap *heap) {
     size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
-    size_t unlisted = heap->pace->born_left ? gc__counted(&heap->unlisted_bytes) : 0;
+    size_t unlisted = heap->born_left ? gc__counted(&heap->unlisted_bytes) : 0;
     return used - gc__min(used, unlisted);
 }
 
@@ -13942,7 +13949,7 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
     size_t born = gc__min(2 * heap->pace->born_bytes + heap->pace->nursery_bytes, gc__growth_due(heap) / GC__BORN_PART);
-    heap->pace->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
+    heap->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
 }
 
 /* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,
@@ -14175,7 +14182,7 @@ GC__COLD void gc__pace_return(gc_heap *heap) {
    pauses and one without learn different things, and neither would ever replace what the other has learned. */
 GC__COLD void gc__pace_forget(gc_heap *heap) {
     heap->pace->tenures_at_once = false;
-    heap->pace->born_left = heap->pace->born_bytes = 0;
+    heap->born_left = heap->pace->born_bytes = 0;
     heap->pace->tenured_percent = 0;
     if (gc__has_pause_goal(heap))
         gc__pace_return(heap);
@@ -14239,14 +14246,15 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
-    heap->pace->born_left -= gc__min(heap->pace->born_left, gc__counted(&heap->born_bytes));
+    heap->born_left -= gc__min(heap->born_left, gc__counted(&heap->born_bytes));
     heap->born_bytes = 0;
     heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_tenure(heap, generation);
     /* A heap with few free regions needs all holes, also those that threads pass over. */
-    if (gc__regions_left(heap) <= gc__limit_regions(heap) / GC__BORN_FREE) heap->pace->born_left = 0;
-    if (heap->options.test.born_old) heap->pace->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
+    if (gc__regions_left(heap) <= gc__limit_regions(heap) / GC__BORN_FREE) heap->born_left = 0;
+    if (heap->options.test.born_old) heap->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
+    if (!gc__has_pause_goal(heap)) heap->born_left = 0;
     gc__pace_nursery(heap);
     if (generation == 2) gc__pace_full(heap);
     heap->budget_bytes = gc__nursery_in_goal(heap);
@@ -14971,6 +14979,13 @@ GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
     text[bytes - 1] = 0;
 }
 
+/* Prints where the calling thread is in the host's program, if that is known. */
+GC__COLD void gc__stress_print_location(gc_heap *heap) {
+    char location[sizeof(((gc__stress_place *)0)->location)];
+    gc__stress_location(heap, location, sizeof location);
+    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+}
+
 GC__COLD gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
     uintptr_t *words = heap->stress->kept.words;
     return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
@@ -15021,7 +15036,6 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
         if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
 }
 
-/* Returns whether the slot is in the store buffer. */
 GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
     size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
     for (size_t i = 0; i < count; i++) /* there was no memory for the map */
@@ -15172,10 +15186,8 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     if (stale) gc__stress_print_place(heap, region->condemned);
     if (!stale || region->condemned != last) gc__stress_print_place(heap, last);
     void *frames[GC__STACK_FRAMES];
-    char location[sizeof(((gc__stress_place *)0)->location)];
     fprintf(stderr, "gc.h: this collection is here:\n");
-    gc__stress_location(verifier->heap, location, sizeof location);
-    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+    gc__stress_print_location(verifier->heap);
     gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
 }
 
@@ -15203,11 +15215,9 @@ GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
         return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
-        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), "
-               "or to "
-               "one that a collection has freed or moved because this slot was not reported as a root, or was stored "
-               "to "
-               "without the write barrier (gc_store)";
+        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), or "
+               "to one that a collection has freed or moved because this slot was not reported as a root, or was stored "
+               "to without the write barrier (gc_store)";
     return NULL;
 }
 
@@ -15794,9 +15804,7 @@ __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     gc__stress_print_place(heap, region->condemned);
     fprintf(stderr, "gc.h: the %s is here:\n", gc__is_stored(address) ? "store" : "use");
-    char location[sizeof(((gc__stress_place *)0)->location)];
-    gc__stress_location(heap, location, sizeof location);
-    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+    gc__stress_print_location(heap);
     gc__print_fault(words);
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
@@ -15823,7 +15831,6 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
-/* Installs gc__fault as the fault handler. */
 GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED || !GC_DIAGNOSTICS) return;
@@ -15882,7 +15889,8 @@ GC__COLD void gc__pauses_open(gc__pauses *pauses) {
 }
 
 GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
-    return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
+    unsigned at = share->first + i, all = sizeof share->ring / sizeof *share->ring;
+    return &share->ring[at < all ? at : at - all];
 }
 
 /* Adds consecutive pauses to a window, which end later than all before. If they do not, the clock has stepped back,
@@ -15893,7 +15901,7 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns);
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
         share->ns -= gc__window_entry(share, 0)->ns;
-        share->first++;
+        share->first = (unsigned)(gc__window_entry(share, 1) - share->ring);
         share->count--;
     }
     share->ns += paused->ns;
@@ -15910,7 +15918,6 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     share->most_ns = gc__max(share->most_ns, gc__min(ns, share->window_ns));
 }
 
-/* Adds the recent pauses to the windows. */
 GC__COLD void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
@@ -15962,7 +15969,6 @@ GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
     return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
-/* Completes the record of the pause with the collection that has just run. */
 GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
@@ -15985,7 +15991,6 @@ GC__COLD void gc__pause_describe(gc_heap *heap) {
     pause->ambiguous = heap->stats.conservative_objects;
 }
 
-/* Inserts the pause into the longest ones. */
 GC__COLD void gc__pause_keep(gc_heap *heap) {
     gc__pauses *pauses = heap->pauses;
     gc__pause_describe(heap);
@@ -16118,7 +16123,6 @@ GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
               100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
-/* Prints the share of the pauses that each phase took. */
 GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     uint64_t total = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
@@ -16133,7 +16137,6 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     fprintf(file, "\n");
 }
 
-/* Prints a line for each collector thread with what it has done. */
 GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = gc__heap_workers(heap);
@@ -16233,12 +16236,9 @@ GC__COLD void gc__reason_us(gc__text *text, const char *before, uint64_t ns, con
 }
 
 GC__COLD uint64_t gc__pause_part_ns(const gc_pause *pause, int part) {
+    const uint64_t others[] = {pause->help_ns, pause->stop_ns, pause->marker_ns, pause->wake_ns};
     uint64_t rest = pause->ns;
-    if (part < GC_PHASE_COUNT) return pause->phase_ns[part];
-    if (part == GC__PAUSE_HELP) return pause->help_ns;
-    if (part == GC__PAUSE_STOP) return pause->stop_ns;
-    if (part == GC__PAUSE_MARKER) return pause->marker_ns;
-    if (part == GC__PAUSE_WAKE) return pause->wake_ns;
+    if (part < GC__PAUSE_HOOKS) return part < GC_PHASE_COUNT ? pause->phase_ns[part] : others[part - GC_PHASE_COUNT];
     for (int i = 0; i < GC__PAUSE_HOOKS; i++) rest -= gc__min(rest, gc__pause_part_ns(pause, i));
     return rest;
 }
@@ -16254,40 +16254,51 @@ static const char *const gc__degenerated_texts[] = {
 #undef GC__DEGENERATED_TEXT
 };
 
-/* Appends the kind of collection, if that is a reason. */
 GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
     double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
+    const char *kind = NULL;
     if (pause->degenerated == GC_DEGENERATED_HOLES)
         gc__text_add(text, ", full collection: the heap held %.1f times its goal, most of the excess in holes", held);
     else if (pause->degenerated)
         gc__text_add(text, ", degenerated cycle: %s", gc__degenerated_texts[pause->degenerated]);
     else if (pause->compacting && pause->generation == 2)
-        gc__text_add(text, ", compaction of all generations");
+        kind = "compaction of all generations";
     else if (pause->concurrent)
-        gc__text_add(text, ", final mark of a concurrent cycle");
+        kind = "final mark of a concurrent cycle";
     else if (pause->generation == 2)
-        gc__text_add(text, ", all generations with the program stopped");
+        kind = "all generations with the program stopped";
     else if (pause->concurrent_begun)
-        gc__text_add(text, ", begin of a concurrent cycle");
+        kind = "begin of a concurrent cycle";
+    if (kind) gc__text_add(text, ", %s", kind);
 }
 
-/* Appends the work of the traces from roots and cards. */
-GC__COLD void gc__reason_trace(gc__text *text, const gc_pause *pause) {
-    gc__reason_count(text, pause->dirty_cards, "dirty card", "dirty cards");
-    gc__reason_count(text, pause->remembered_slots, "remembered slot", "remembered slots");
-    if (pause->concurrent) /* all that was marked concurrently has survived, too */
-        gc__reason_bytes(text, pause->moved_bytes, "copied");
-    else
-        gc__reason_bytes(text, pause->survived_bytes, "survived");
-    gc__reason_count(text, pause->trace_calls, "call of a trace function", "calls of trace functions");
-}
+/* The numbers of a pause that explain some of its phases (a bit each), with their words. No words: the bytes that the trace
+   found, or moved where all that was marked concurrently has survived, too. */
+#define GC__TRACE_PHASES (1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS)
+typedef struct gc__amount {
+    unsigned phases, at;
+    const char *one, *many;
+} gc__amount;
 
-GC__COLD void gc__reason_remark(gc__text *text, const gc_pause *pause) {
-    gc__reason_count(text, pause->left_objects, "object left to scan", "objects left to scan");
-    gc__reason_count(text, pause->stored_objects, "object stored or overwritten", "objects stored or overwritten");
-    gc__reason_count(text, pause->waiting_objects, "object with a trace function", "objects with trace functions");
-    gc__reason_count(text, pause->regions, "region marked", "regions marked");
-}
+static const gc__amount gc__amounts[] = {
+#define GC__AMOUNT(phases, member, one, many) {phases, offsetof(gc_pause, member), one, many}
+    GC__AMOUNT(1u << GC_PHASE_GATHER, roots, "root", "roots"),
+    GC__AMOUNT(1u << GC_PHASE_GATHER, pins, "pin", "pins"),
+    GC__AMOUNT(GC__TRACE_PHASES, dirty_cards, "dirty card", "dirty cards"),
+    GC__AMOUNT(GC__TRACE_PHASES, remembered_slots, "remembered slot", "remembered slots"),
+    GC__AMOUNT(GC__TRACE_PHASES, survived_bytes, NULL, NULL),
+    GC__AMOUNT(GC__TRACE_PHASES, trace_calls, "call of a trace function", "calls of trace functions"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, left_objects, "object left to scan", "objects left to scan"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, stored_objects, "object stored or overwritten", "objects stored or overwritten"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, waiting_objects, "object with a trace function", "objects with trace functions"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, regions, "region marked", "regions marked"),
+    GC__AMOUNT(1u << GC_PHASE_AMBIGUOUS, ambiguous, "object that a conservative word alone keeps",
+               "objects that conservative words alone keep"),
+    GC__AMOUNT(1u << GC_PHASE_FINALIZERS, finalizers, "finalizer is due", "finalizers are due"),
+    GC__AMOUNT(1u << GC_PHASE_FINALIZERS, finalizers_left, "more left for later", "more left for later"),
+    GC__AMOUNT(1u << GC_PHASE_PLAN | 1u << GC_PHASE_SWEEP, regions, "region", "regions")
+#undef GC__AMOUNT
+};
 
 GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
     if (!pause->slowest[0]) {
@@ -16298,45 +16309,27 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
     gc__text_add(text, "%s` to stop", pause->slowest);
 }
 
-/* Appends the amounts of what the phase did. Returns what it did in its time; NULL: the amounts say that. */
-GC__COLD const char *gc__reason_phase(gc__text *text, const gc_pause *pause, int phase) {
-    switch (phase) {
-    case GC_PHASE_OPEN: return "before anything was collected (start hook, verification)";
-    case GC_PHASE_GATHER:
-        gc__reason_count(text, pause->roots, "root", "roots");
-        gc__reason_count(text, pause->pins, "pin", "pins");
-        return "in gathering them";
-    case GC_PHASE_ROOTS:
-    case GC_PHASE_CARDS: gc__reason_trace(text, pause); return NULL;
-    case GC_PHASE_REMARK: gc__reason_remark(text, pause); return NULL;
-    case GC_PHASE_AMBIGUOUS:
-        gc__reason_count(text, pause->ambiguous, "object that a conservative word alone keeps",
-                         "objects that conservative words alone keep");
-        return NULL;
-    case GC_PHASE_FINALIZERS:
-        gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due");
-        gc__reason_count(text, pause->finalizers_left, "more left for later", "more left for later");
-        return NULL;
-    case GC_PHASE_PLAN:
-    case GC_PHASE_SWEEP:
-        gc__reason_count(text, pause->regions, "region", "regions");
-        return phase == GC_PHASE_PLAN ? "in planning" : "in freeing memory";
-    case GC_PHASE_HANDLES: return "in handles and weak tables";
-    default: return "in pacing, verification or giving memory back";
-    }
-}
-
+/* Appends the amounts of what was done in the part, and its time, unless the amounts say enough. */
 GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
-    static const char *const outside[][2] = {
-        {"waited ", "for the marking, since the program allocates faster than is marked"},
-        {NULL, NULL},
-        {"waited ", "for the thread that marks"},
-        {"", "in waking the thread that marks"},
-        {"", "in hooks at the end"}};
-    const char *const *words = outside[part < GC_PHASE_COUNT ? 0 : part - GC_PHASE_COUNT];
-    const char *before = part < GC_PHASE_COUNT ? "" : words[0];
-    const char *after = part < GC_PHASE_COUNT ? gc__reason_phase(text, pause, part) : words[1];
-    if (after) gc__reason_us(text, before, gc__pause_part_ns(pause, part), after);
+    static const char *const after[] = {"before anything was collected (start hook, verification)",
+                                        "in gathering them", "in planning", NULL, NULL, NULL, NULL,
+                                        "in handles and weak tables", NULL, "in freeing memory",
+                                        "in pacing, verification or giving memory back",
+                                        "for the marking, since the program allocates faster than is marked", NULL,
+                                        "for the thread that marks", "in waking the thread that marks",
+                                        "in hooks at the end"}; /* by part */
+    GC__STATIC_ASSERT(sizeof after / sizeof *after == GC__PAUSE_PARTS, "a text for each part");
+    for (const gc__amount *amount = gc__amounts; amount < gc__amounts + sizeof gc__amounts / sizeof *amount; amount++) {
+        if (!(amount->phases >> part & 1)) continue;
+        if (amount->one)
+            gc__reason_count(text, *(const size_t *)((const char *)pause + amount->at), amount->one, amount->many);
+        else if (pause->concurrent)
+            gc__reason_bytes(text, pause->moved_bytes, "copied");
+        else
+            gc__reason_bytes(text, pause->survived_bytes, "survived");
+    }
+    bool waits = part == GC__PAUSE_HELP || part == GC__PAUSE_MARKER;
+    if (after[part]) gc__reason_us(text, waits ? "waited " : "", gc__pause_part_ns(pause, part), after[part]);
     if (part == GC__PAUSE_STOP) gc__reason_stop(text, pause);
 }
 
@@ -16344,8 +16337,7 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
 GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
     int longest = -1;
     for (int part = 0; part < GC__PAUSE_PARTS; part++)
-        if (!(done >> part & 1) &&
-            (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
+        if (!(done >> part & 1) && (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
             longest = part;
     return longest;
 }
@@ -16359,7 +16351,6 @@ GC__COLD uint64_t gc__pause_idle_ns(const gc_pause *pause) {
 
 /* Returns the reasons, whose text lies in `text`. */
 GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
-    const unsigned trace = 1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS;
     unsigned done = 0;
     gc__reason_kind(text, pause);
     for (int i = 0; i < GC__REASONS_MAX; i++) {
@@ -16367,7 +16358,7 @@ GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
         uint64_t ns = gc__pause_part_ns(pause, part);
         if (!ns || (i && ns < pause->ns / GC__REASON_PART)) break;
         gc__reason_part(text, pause, part);
-        done |= trace >> part & 1 ? trace : 1u << part;
+        done |= GC__TRACE_PHASES >> part & 1 ? GC__TRACE_PHASES : 1u << part;
     }
     if (gc__pause_idle_ns(pause) > pause->ns / GC__REASON_PART)
         gc__reason_us(text, "", gc__pause_idle_ns(pause), "in which the thread that collects did not run");
@@ -16540,11 +16531,10 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
 GC__COLD bool gc__is_amid_collection(gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "
-             "gc_collection_find, or have options.collection_end call %s",
-             function, function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE,
+                        "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "
+                        "gc_collection_find, or have options.collection_end call %s",
+                        function, function));
     return true;
 }
 
@@ -17520,12 +17510,10 @@ GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     bool started = workers != NULL;
     for (unsigned i = have; started && i < wanted; i++) started = gc__workers_start_one(workers, i);
     if (started) return;
-    char message[160];
     collector->workers_refused = true;
-    snprintf(message, sizeof message,
+    gc__warn(&heap->options,
              "the system gives only %u of %u collector threads: raise `ulimit -u`, or set options.collector_threads",
              workers ? workers->count : 1, wanted);
-    gc__warn(&heap->options, message);
 }
 
 /* Lets all workers take part in the collection, if that is worth it. If room is short, there is one window for each
@@ -17620,11 +17608,8 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
-    char message[240];
     if (!obstacle) return;
-    snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
-             obstacle);
-    gc__warn(&heap->options, message);
+    gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }
 
 /* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
@@ -17653,7 +17638,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__lock *pairs = &heap->finalizers->lock;
     if (!gc__heap_is_marking(heap))
-        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || (!heap->pace->born_left && gc__holes_list_next(heap)) ||
+        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || (!heap->born_left && gc__holes_list_next(heap)) ||
                gc__preclean_locked(heap, pairs, gc__pairs_compact_some);
     gc__marker *marker = heap->marker;
     if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);
@@ -18146,7 +18131,7 @@ GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
     gc__fail_left_out();
-    gc__warn(&heap->options, gc__last_message);
+    gc__warn(&heap->options, "%s", gc__last_message);
 }
 
 /* Checks what the host asked to be checked before each collection. */
@@ -18344,11 +18329,10 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 GC__COLD bool gc__collect_is_refused(gc_heap *heap, const char *function, uintptr_t frame) {
     const gc_thread *self = gc__thread_self(heap);
     if (self && !gc__is_cooperative(self)) {
-        gc__fail(GC_ERROR_MISUSE,
-                 "%s: the calling thread is attached and in preemptive mode: bracket the call by "
-                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
-                 function);
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_MISUSE,
+                            "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+                            "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+                            function));
         return true;
     }
     return gc__is_refused_in_hook(heap, function, frame);
@@ -18601,11 +18585,10 @@ GC__COLD void gc__explain_full(gc_heap *heap) {
    deeper in the stack looks the same, but not as often. */
 GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     if (record->asking < GC__ASKING_MAX) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
-             "times by that",
-             GC__ASKING_MAX);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d times by that",
+        GC__ASKING_MAX));
     return true;
 }
 
@@ -18902,16 +18885,15 @@ GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
    thread that has it is in a callback. */
 GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
-                 "meanwhile: have the finalizer return");
+        gc__fail(GC_ERROR_MISUSE, "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
+                                  "meanwhile: have the finalizer return");
         return true;
     }
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-             "or after one of them was left by longjmp or an exception instead of returning");
-    GC_ASSERT(false, "%s", gc__last_message);
-    gc__warn(&heap->options, gc__last_message); /* few callers expect it */
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+        "or after one of them was left by longjmp or an exception instead of returning"));
+    gc__warn(&heap->options, "%s", gc__last_message); /* few callers expect it */
     return true;
 }
 
@@ -18956,13 +18938,16 @@ GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, c
     if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
 }
 
+GC__COLD void *gc__allocation_failed(const gc_options *options) {
+    if (options->abort_when_exhausted)
+        gc__fatal(options, "an allocation failed, and options.abort_when_exhausted is set: %s", gc__last_message);
+    return NULL;
+}
+
 /* Finishes a public allocation function. Such functions are never inlined, so that their return addresses are in the
    program. */
 GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
-    if (!object && thread->heap->options.abort_when_exhausted)
-        gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
-                  gc__last_message);
-    return object;
+    return object ? object : gc__allocation_failed(&thread->heap->options);
 }
 
 /* Opens a window in the thread's next local span, and returns where the object begins, or NULL if that is not
@@ -18998,8 +18983,7 @@ GC__FN bool gc__new_bytes(const gc_type *type, size_t length, size_t *bytes) {
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
     if (fault) {
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
-        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault));
         return false;
     }
     bool overflows = __builtin_mul_overflow(length, (size_t)type->element_bytes, bytes) ||
@@ -19109,7 +19093,7 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
     /* The hole may be in a list, or another thread's. */
-    if ((gc__fills_holes(heap) || heap->pace->born_left) && region->generation == 2) return false;
+    if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
@@ -19167,9 +19151,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
     const gc_type *type = gc__object_type((uintptr_t)array);
     size_t from = gc__object_bytes((uintptr_t)array), bytes;
     if (!type->element_bytes || !gc__in_arena((uintptr_t)array)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
-                 gc__object_name((uintptr_t)array));
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
+                             gc__object_name((uintptr_t)array)));
         return false;
     }
     if (length < ((gc_array *)array)->length || __builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
@@ -19214,7 +19197,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_object_add_external: the system gives no memory for the table");
+        return gc__fail_memory("gc_object_add_external", "the table");
     if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
@@ -19286,7 +19269,8 @@ GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes) {
     return GC_OK;
 }
 
-GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved) {
+GC_API __attribute__((cold)) gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes,
+                                                              ptrdiff_t *moved) {
     uintptr_t before = (uintptr_t)stack->base;
     size_t used = (uintptr_t)stack->top - before, old = (uintptr_t)stack->limit - before, size = gc__max(old, 1024);
     *moved = 0;
@@ -19339,13 +19323,7 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
-GC__COLD gc_thread **gc__thread_link(gc_thread *thread) {
-    gc_thread **link = &thread->heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    return link;
-}
-
-/* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
+/* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
@@ -19356,14 +19334,20 @@ GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     *link = gc__record(thread)->next;
 }
 
-/* Ends the calling thread's attachment, in either mode. */
-GC__COLD void gc__thread_leave(gc_thread *thread) {
+/* Takes the thread, which is in either mode, out of its heap's list. */
+GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc_thread **link = &heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    gc__thread_unlist(thread, link);
+    gc__heap_unlock(heap);
+}
+
+GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
-    gc__heap_lock(heap);
-    gc__thread_unlist(thread, gc__thread_link(thread));
-    gc__heap_unlock(heap);
+    gc__thread_take_out(thread);
     gc__thread_forget(thread);
 }
 
@@ -19384,14 +19368,11 @@ GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     gc__thread_leave_stacks(thread);
     if (preemptive) gc__heap_unlock(thread->heap);
     if (!within || !preemptive) return;
-    char message[384];
-    snprintf(
-        message, sizeof message,
-        "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
-        "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
-        "it leaves scopes in their order",
-        gc__thread_name(thread));
-    gc__warn(&thread->heap->options, message);
+    gc__warn(&thread->heap->options,
+             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
+             "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
+             "it leaves scopes in their order",
+             gc__thread_name(thread));
 }
 
 static __thread bool gc__ending; /* the native thread has begun to end */
@@ -19411,10 +19392,8 @@ GC__COLD bool gc__thread_ended(void) {
             gc__thread_forget(thread);
             continue;
         }
-        char message[256];
-        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
+        gc__warn(&thread->heap->options, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
                  gc__thread_name(thread));
-        gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
     return false;
@@ -19448,7 +19427,7 @@ typedef struct gc__attachment {
 GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
     if (!all) {
-        gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for the thread's record", function);
+        gc__fail_memory(function, "the thread's record");
         return NULL;
     }
     gc_thread *thread = &all->record.thread;
@@ -19483,17 +19462,14 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
     return thread;
 }
 
-GC_API void gc_thread_destroy(gc_thread *thread) {
+GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
     if (!thread || !gc__record(thread)->unbound) return;
-    gc_heap *heap = thread->heap;
-    gc__heap_lock(heap);
-    gc__thread_unlist(thread, gc__thread_link(thread));
-    gc__heap_unlock(heap);
+    gc__thread_take_out(thread);
     free(thread);
 }
 
-GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
     if (!heap) { /* if gc_heap_create has failed, gc_last_message() says why */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
@@ -19609,7 +19585,6 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     if (left) gc__finalizers_notify(all);
 }
 
-/* Takes a finalizer that is due, and records that it runs. */
 GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__finalizers *all, uintptr_t *object) {
     const gc_finalizer *finalizer = gc__due_take(all, object);
     if (!finalizer) return NULL;
@@ -19661,15 +19636,21 @@ GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     return true;
 }
 
-GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
-    if (gc__is_null(thread, "gc_finalizer_running", "thread") || !thread->heap) return NULL;
-    gc__finalizers *all = thread->heap->finalizers;
+/* Returns the finalizer that the thread runs, or NULL. If `frame` is not NULL, it is the frame of the public function in
+   which the thread asks. */
+GC__COLD const gc_finalizer *gc__finalizer_of(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
+    if (frame) gc__finalizing_drop(all, thread, frame);
     const gc__finalizing *record = all->running;
     while (record && record->thread != thread) record = record->next;
     const gc_finalizer *running = record ? record->finalizer : NULL;
     gc__lock_release(&all->lock);
     return running;
+}
+
+GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
+    if (gc__is_null(thread, "gc_finalizer_running", "thread") || !thread->heap) return NULL;
+    return gc__finalizer_of(thread->heap->finalizers, thread, NULL);
 }
 
 GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
@@ -19705,17 +19686,6 @@ GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadl
     gc__finalizers_watch(heap);
 }
 
-/* Returns whether the thread runs a finalizer. `frame` is the frame of the public function in which the thread asks,
-   or NULL. */
-GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
-    gc__lock_take(&all->lock);
-    if (frame) gc__finalizing_drop(all, thread, frame);
-    const gc__finalizing *record = all->running;
-    while (record && record->thread != thread) record = record->next;
-    gc__lock_release(&all->lock);
-    return record != NULL;
-}
-
 GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     uint64_t now = gc__os_now_ns();
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
@@ -19726,7 +19696,7 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__is_finalizing(all, thread, __builtin_frame_address(0))) return false;
+    if (gc__finalizer_of(all, thread, __builtin_frame_address(0))) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (!gc_finalizer_pending(heap)) return true;
@@ -19857,9 +19827,9 @@ GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
 /* Runs the remaining finalizers. Returns false if the heap cannot be freed. */
 GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
-    bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
-    (void)finalizing;
-    GC_ASSERT(!finalizing, "gc_heap_destroy: called by a finalizer");
+    const gc_finalizer *running = self ? gc__finalizer_of(heap->finalizers, self, frame) : NULL;
+    (void)running;
+    GC_ASSERT(!running, "gc_heap_destroy: called by a finalizer");
     uint64_t deadline = gc__deadline(heap->options.patience_ms);
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
@@ -19994,7 +19964,7 @@ GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
 GC__COLD gc_result gc__fork_open(void) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;
-    return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
+    return gc__fail_memory("gc_heap_create", "the handlers of fork()");
 }
 /* What a process reports about its collector: when the first heap is created, settings of the environment that have
    no effect in this process; at its end, if GC_VERBOSE is set, that the collector was in use and what it found. */
@@ -20005,14 +19975,12 @@ static bool gc__is_verbose;       /* written by the thread that creates the firs
 static bool gc__shows_pauses;     /* written likewise: GC_VERBOSE=pauses */
 
 GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
-    char message[GC__MESSAGE_BYTES];
     const char *value = gc__setting(variable);
-    if (!value) return;
-    snprintf(message, sizeof message,
-             "environment %s=%.300s: the program `%.60s` (process %u) does not heed it, for %s; or unset %s for this "
-             "program, if another one is meant",
-             variable, value, gc__os_program_name(), gc__os_process_number(), why, variable);
-    gc__warn(options, message);
+    if (value)
+        gc__warn(options,
+                 "environment %s=%.300s: the program `%.60s` (process %u) does not heed it, for %s; or unset %s for this "
+                 "program, if another one is meant",
+                 variable, value, gc__os_program_name(), gc__os_process_number(), why, variable);
 }
 
 /* The same of those that ask for what the collector was compiled without. */
@@ -20057,7 +20025,6 @@ GC__COLD void gc__announce(const gc_options *options) {
                                 "that defines GC_IMPLEMENTATION");
 }
 
-/* Prints the pauses of a heap that is about to be destroyed. */
 GC__COLD void gc__announce_pauses(gc_heap *heap) {
     if (!GC_DIAGNOSTICS || !gc__shows_pauses) return;
     fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
@@ -20085,7 +20052,7 @@ GC__COLD void gc__announce_end(void) {
    gc__fail, if the value is no number. */
 GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     const char *text = gc__setting(name);
-    if (!text || !*text) return true;
+    if (!text) return true;
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value > ~0u)
@@ -20103,7 +20070,7 @@ GC__COLD bool gc__is_set(const char *name) {
 GC__COLD gc_result gc__stress_from_environment(gc_options *options) {
     static const char *const names[] = {"", "allocation", "safepoint", "", "stack", "location"}; /* by GC_STRESS_* */
     const char *stress = gc__setting("GC_STRESS");
-    if (!stress || !*stress) return GC_OK;
+    if (!stress) return GC_OK;
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(stress, names[i]) != 0) continue;
         options->debug.stress = (gc_stress)i;
@@ -20128,8 +20095,7 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
                                          !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
         return GC_ERROR_OPTION;
-    const char *concurrent = gc__setting("GC_CONCURRENT");
-    if (GC_CONCURRENT && concurrent && *concurrent)
+    if (GC_CONCURRENT && gc__setting("GC_CONCURRENT"))
         options->concurrent = gc__is_set("GC_CONCURRENT") ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     if (!GC_DIAGNOSTICS) return GC_OK;
     if (gc__is_set("GC_VERIFY")) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
@@ -20137,7 +20103,6 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     return gc__stress_from_environment(options);
 }
 
-/* Returns whether gc.h was compiled with all that the options ask for. */
 GC__COLD bool gc__options_are_present(const gc_options *options) {
     const char *option = NULL, *macro = "GC_DIAGNOSTICS";
     if (!GC_DIAGNOSTICS && options->debug.stress) option = "debug.stress";
@@ -20152,7 +20117,6 @@ GC__COLD bool gc__options_are_present(const gc_options *options) {
     return false;
 }
 
-/* Returns whether the value is one of those that the option may have. */
 GC__COLD bool gc__option_is_known(unsigned value, unsigned most, const char *option, const char *constants) {
     if (value <= most) return true;
     return gc__fail(GC_ERROR_OPTION, "options.%s is %u, which is none of %s", option, value, constants) == GC_OK;
@@ -20218,7 +20182,7 @@ GC__COLD void gc__heap_start_pace(gc_heap *heap) {
 GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
     if (!all) {
-        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        gc__fail_memory("gc_heap_create", "the heap's record");
         return NULL;
     }
     gc_heap *heap = &all->heap;
@@ -20280,7 +20244,7 @@ GC__COLD gc_heap *gc__heap_open(const gc_options *options) {
     return NULL;
 }
 
-GC_API gc_heap *gc_heap_create(const gc_options *given) {
+GC_API __attribute__((cold)) gc_heap *gc_heap_create(const gc_options *given) {
     GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
@@ -20346,7 +20310,7 @@ GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
         bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
-        if (stays || gc__is_finalizing(heap->finalizers, thread, NULL)) {
+        if (stays || gc__finalizer_of(heap->finalizers, thread, NULL)) {
             link = &gc__record(thread)->next;
         } else {
             *link = gc__record(thread)->next;
@@ -20385,7 +20349,7 @@ GC__COLD void gc__heap_abandon(gc_heap *heap) {
     }
 }
 
-GC_API void gc_heap_destroy(gc_heap *heap) {
+GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;

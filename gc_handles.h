@@ -404,6 +404,16 @@ GC__FN gc_word *gc__handle_extra(gc__handle_segment *segment, size_t index) {
     return &segment->extras[index / GC__HANDLE_BLOCK][index % GC__HANDLE_BLOCK];
 }
 
+/* Return the kind, and the extra word, of the handle with that place. */
+GC__FN gc_handle_kind gc__place_kind(const gc_word *place) {
+    const gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    return gc__handle_kind(segment, gc__handle_index(segment, (uintptr_t)place));
+}
+GC__FN gc_word *gc__place_extra(const gc_word *place) {
+    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    return gc__handle_extra(segment, gc__handle_index(segment, (uintptr_t)place));
+}
+
 GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t index) {
     uintptr_t tag = __atomic_load_n(&segment->tags[index], __ATOMIC_RELAXED);
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
@@ -419,21 +429,24 @@ GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc_word word = GC__WORD(address);
     bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be formatting the region */
     /* An object that has just been born old has no mark yet. */
-    if (!linear && (!heap->pace->born_left || gc__mark_get(address))) return gc__mark_get(address);
+    if (!linear && (!heap->born_left || gc__mark_get(address))) return gc__mark_get(address);
     return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
 }
 
-GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
+/* Must be called after `ref` was stored to the place, or to its extra word. */
+GC__FN void gc__place_remember(const gc_word *place, uintptr_t ref) {
+    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    size_t clump = gc__handle_index(segment, (uintptr_t)place) / GC__HANDLE_CLUMP;
+    uint8_t *youth = &segment->youth[clump];
     GC_ASSERT(gc__seems_object(segment->heap, ref),
               "%p was given to a handle, but no object begins there: it is an address within an object, or one that a collection "
               "has made stale",
               (void *)ref);
-    uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
     if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) {
         __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
         __atomic_store_n(&segment->young, (uint8_t)1, __ATOMIC_RELAXED);
     }
-    if (GC__HAS_MARKER) __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
+    if (GC__HAS_MARKER) __atomic_store_n(&segment->precleaned[clump], (uint16_t)0, __ATOMIC_RELEASE);
 }
 
 GC__FN void gc__handle_cache_push(gc__handle_cache *cache, gc_word *place) {
@@ -449,7 +462,7 @@ GC__FN gc_word *gc__handle_cache_pop(gc__handle_cache *cache) {
     return place;
 }
 
-GC__FN void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, size_t count) {
+GC__OUT_OF_LINE void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, size_t count) {
     for (; count && from->count; count--) gc__handle_cache_push(to, gc__handle_cache_pop(from));
 }
 
@@ -462,8 +475,7 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 /* Reports that memory for handles was refused, which counts towards the limit. */
 GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
     gc__count(&heap->metadata_bytes, 0 - bytes);
-    gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
-    return false;
+    return gc__fail_memory("gc_handle_create", "more handles") == GC_OK;
 }
 
 /* Adds a segment; its free blocks are linked by their first places. Requires the handles' lock. */
@@ -589,13 +601,12 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     gc_word *place = gc__handle_take(heap, kind, mine);
     if (!place) return NULL;
-    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
-    size_t index = gc__handle_index(segment, (uintptr_t)place);
-    if (extra) __atomic_store_n(gc__handle_extra(segment, index), extra, __ATOMIC_RELEASE);
+    if (extra) __atomic_store_n(gc__place_extra(place), extra, __ATOMIC_RELEASE);
     if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELEASE);
-    if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
-    if (object) gc__handle_remember(segment, index, object);
-    gc_handle handle = gc__handle_value(segment, index);
+    if (extra && kind == GC_HANDLE_DEPENDENT) gc__place_remember(place, extra);
+    if (object) gc__place_remember(place, object);
+    const gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    gc_handle handle = gc__handle_value(segment, gc__handle_index(segment, (uintptr_t)place));
     gc__handle_note(heap, handle, kind, true);
     return handle;
 }
@@ -614,87 +625,80 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-/* Finds the place of a handle. Returns false if the handle is NULL or was destroyed. */
-GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
+/* Returns the place of a handle; NULL if the handle is NULL or was destroyed. */
+GC__INLINED gc_word *gc__handle_at(gc_handle handle) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
-    if (GC__UNLIKELY(!place)) return false;
-    *segment = gc__handle_segment_of(place);
-    *index = gc__handle_index(*segment, place);
-    uintptr_t tag = __atomic_load_n(&(*segment)->tags[*index], __ATOMIC_RELAXED);
-    return GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT);
+    if (GC__UNLIKELY(!place)) return NULL;
+    const gc__handle_segment *segment = gc__handle_segment_of(place);
+    uintptr_t tag = __atomic_load_n(&segment->tags[gc__handle_index(segment, place)], __ATOMIC_RELAXED);
+    return GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT) ? (gc_word *)place : NULL;
 }
 
-GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
-    if (gc__is_null(handle, caller, "handle")) return;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
+GC__OUT_OF_LINE gc_word *gc__handle_lost(gc_handle handle, const char *caller) {
+    if (!gc__is_null(handle, caller, "handle"))
+        gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle));
+    return NULL;
 }
 
-/* Finds the place of a handle, or fails with gc__fail. */
-GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
-    if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
-    gc__handle_lost(handle, caller);
-    return false;
+/* Returns the place of a handle, or NULL with gc__fail. */
+GC__INLINED gc_word *gc__handle_find(gc_handle handle, const char *caller) {
+    gc_word *place = gc__handle_at(handle);
+    return GC__LIKELY(place != NULL) ? place : gc__handle_lost(handle, caller);
 }
 
-/* Finds the place of a handle that must belong to the heap, or fails with gc__fail. */
-GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller, gc__handle_segment **segment,
-                               size_t *index) {
-    if (!gc__handle_find(handle, caller, segment, index)) return false;
-    if (GC__LIKELY((*segment)->heap == heap)) return true;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return false;
+/* Returns the place of a handle that must belong to the heap, or NULL with gc__fail. */
+GC__OUT_OF_LINE gc_word *gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller) {
+    gc_word *place = gc__handle_find(handle, caller);
+    if (!place || GC__LIKELY(gc__handle_segment_of((uintptr_t)place)->heap == heap)) return place;
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle));
+    return NULL;
 }
 
-/* Finds the extra word of a handle that must be of the kind, or fails with gc__fail. */
-GC__OUT_OF_LINE gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
-                                      gc__handle_segment **segment, size_t *index) {
-    if (!gc__handle_find(handle, caller, segment, index)) return NULL;
-    if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);
-    gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
-             kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED");
-    GC_ASSERT(false, "%s", gc__last_message);
+/* Returns the place of a handle that must be of the kind, which has an extra word, or NULL with gc__fail. */
+GC__OUT_OF_LINE gc_word *gc__handle_find_with_extra(gc_handle handle, const char *caller, gc_handle_kind kind) {
+    gc_word *place = gc__handle_find(handle, caller);
+    if (!place || gc__place_kind(place) == kind) return place;
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
+                         kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED"));
     return NULL;
 }
 
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
     GC__API_SCOPE("gc_handle_duplicate");
     if (gc__is_null(heap, "gc_handle_duplicate", "heap")) return NULL;
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_find_in(heap, handle, "gc_handle_duplicate", &segment, &index)) return NULL;
-    gc_handle_kind kind = gc__handle_kind(segment, index);
-    uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
-    return gc__handle_make(heap, kind, (uintptr_t)gc_handle_get(handle), extra);
+    const gc_word *place = gc__handle_find_in(heap, handle, "gc_handle_duplicate");
+    if (!place) return NULL;
+    gc_handle_kind kind = gc__place_kind(place);
+    uintptr_t extra = gc__handle_has_extra(kind) ? *gc__place_extra(place) : 0;
+    return gc__handle_make(heap, kind, __atomic_load_n(place, __ATOMIC_ACQUIRE), extra);
 }
 
-GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handle_cache *cache) {
-    uint16_t *tag = &segment->tags[index];
+GC__FN void gc__handle_free(gc_word *place, gc__handle_cache *cache) {
+    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    uint16_t *tag = &segment->tags[gc__handle_index(segment, (uintptr_t)place)];
     __atomic_store_n(tag, (uint16_t)(*tag + 1), __ATOMIC_RELAXED);
-    if (gc__handle_has_extra(gc__handle_kind(segment, index)))
-        __atomic_store_n(gc__handle_extra(segment, index), (gc_word)0, __ATOMIC_RELAXED);
-    gc__handle_cache_push(cache, &segment->places[index]);
+    if (gc__handle_has_extra(gc__place_kind(place)))
+        __atomic_store_n(gc__place_extra(place), (gc_word)0, __ATOMIC_RELAXED);
+    gc__handle_cache_push(cache, place);
 }
 
 GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__API_SCOPE("gc_handle_destroy");
-    gc__handle_segment *segment;
-    size_t index;
     if (!handle) return GC_OK;
     if (gc__handles_are_kept(heap, "gc_handle_destroy")) return GC_ERROR_MISUSE;
-    if (!gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return gc__last_result;
-    gc_handle_kind kind = gc__handle_kind(segment, index);
+    gc_word *place = gc__handle_find_in(heap, handle, "gc_handle_destroy");
+    if (!place) return gc__last_result;
+    gc_handle_kind kind = gc__place_kind(place);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
     if (!mine && gc__handles_are_elsewhere(heap) && gc__refuse_in_trace("gc_handle_destroy")) return GC_ERROR_MISUSE;
     gc__handle_note(heap, handle, kind, false);
-    if (mine) gc__handle_free(segment, index, &mine[kind]);
+    if (mine) gc__handle_free(place, &mine[kind]);
     if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return GC_OK;
     gc__lock_take(&heap->handles->lock);
     if (mine)
         gc__handle_cache_move(&mine[kind], shared, GC__HANDLE_CACHE_MAX / 2);
     else
-        gc__handle_free(segment, index, shared);
+        gc__handle_free(place, shared);
     gc__lock_release(&heap->handles->lock);
     return GC_OK;
 }
@@ -709,10 +713,8 @@ GC__FN void gc__handles_return_cached(gc_thread *thread) {
 }
 
 GC_API void *gc_handle_get(gc_handle handle) {
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
-    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
+    const gc_word *place = gc__handle_find(handle, "gc_handle_get");
+    return place ? (void *)__atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
 }
 
 /* Returns whether the place is one of the segment's, in use, and has the handle's tag. Asserts nothing. */
@@ -741,51 +743,41 @@ GC_API gc_result gc_handle_try_get(gc_handle handle, void **object) {
     if (gc__is_null(object, "gc_handle_try_get", "object")) return GC_ERROR_ARGUMENT;
     *object = NULL;
     if (!handle) return gc__fail(GC_ERROR_ARGUMENT, "gc_handle_try_get: handle is NULL");
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_at(handle, &segment, &index))
-        return gc__fail(GC_ERROR_HANDLE, "gc_handle_try_get: the handle %p was destroyed", (void *)handle);
-    *object = (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
+    const gc_word *place = gc__handle_at(handle);
+    if (!place) return gc__fail(GC_ERROR_HANDLE, "gc_handle_try_get: the handle %p was destroyed", (void *)handle);
+    *object = (void *)__atomic_load_n(place, __ATOMIC_ACQUIRE);
     return GC_OK;
 }
 
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return gc__last_result;
-    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
-    gc__handle_remember(segment, index, (uintptr_t)object);
+    gc_word *place = gc__handle_find(handle, "gc_handle_set");
+    if (!place) return gc__last_result;
+    __atomic_store_n(place, (uintptr_t)object, __ATOMIC_RELEASE);
+    gc__place_remember(place, (uintptr_t)object);
     return GC_OK;
 }
 
 GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected) {
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_find(handle, "gc_handle_compare_exchange", &segment, &index)) return NULL;
-    gc_word held = (uintptr_t)expected;
-    if (__atomic_compare_exchange_n(&segment->places[index], &held, (uintptr_t)object, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST))
-        gc__handle_remember(segment, index, (uintptr_t)object);
+    gc_word *place = gc__handle_find(handle, "gc_handle_compare_exchange"), held = (uintptr_t)expected;
+    if (!place) return NULL;
+    if (__atomic_compare_exchange_n(place, &held, (uintptr_t)object, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        gc__place_remember(place, (uintptr_t)object);
     return (void *)held;
 }
 
 /* The clump's youth must account for a dependent, which is a reference, but not for a host word. */
 GC__FN gc_result gc__handle_set_extra(gc_handle handle, const char *caller, gc_handle_kind kind, void *word) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, caller, kind, &segment, &index);
-    if (!extra) return gc__last_result;
-    __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELEASE);
-    if (kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, (uintptr_t)word);
+    gc_word *place = gc__handle_find_with_extra(handle, caller, kind);
+    if (!place) return gc__last_result;
+    __atomic_store_n(gc__place_extra(place), (uintptr_t)word, __ATOMIC_RELEASE);
+    if (kind == GC_HANDLE_DEPENDENT) gc__place_remember(place, (uintptr_t)word);
     return GC_OK;
 }
 
 GC_API void *gc_handle_dependent(gc_handle handle) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    if (!extra || !__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE)) return NULL;
-    return (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE);
+    const gc_word *place = gc__handle_find_with_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT);
+    if (!place || !__atomic_load_n(place, __ATOMIC_ACQUIRE)) return NULL;
+    return (void *)__atomic_load_n(gc__place_extra(place), __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
@@ -793,10 +785,8 @@ GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
 }
 
 GC_API void *gc_handle_host_word(gc_handle handle) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_host_word", GC_HANDLE_REF_COUNTED, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+    const gc_word *place = gc__handle_find_with_extra(handle, "gc_handle_host_word", GC_HANDLE_REF_COUNTED);
+    return place ? (void *)__atomic_load_n(gc__place_extra(place), __ATOMIC_RELAXED) : NULL;
 }
 
 GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word) {
@@ -935,7 +925,7 @@ enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALI
 
 GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
 
-GC__FN size_t gc__due_total(const gc__finalizers *all) {
+GC__OUT_OF_LINE size_t gc__due_total(const gc__finalizers *all) {
     return gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
 }
 
@@ -963,7 +953,7 @@ GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, si
 }
 
 /* Moves the queued pairs to the start of their list, if they are few compared to those that were taken out. */
-GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
+GC__COLD void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     gc__due *due = &all->due[queue];
     if (!due->head || due->pairs.count - due->head > due->head / 4) return;
     gc__due_shift(all, queue, 0, due->head);
@@ -1111,7 +1101,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 }
 
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
-GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
+GC__COLD void gc__finalizers_preclean_begin(gc__finalizers *all) {
     gc__preclean_begin(&all->old, 0);
     all->packed = all->packing = all->asked.count = all->sought = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
@@ -1187,7 +1177,6 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
     }
 }
 
-/* Forgets the finalizers that a thread runs, since its attachment ends. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -1236,13 +1225,9 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
         gc__is_null(finalizer, "gc_finalizer_register", "finalizer"))
         return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
-    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
-        !gc__region_is_of(gc__region_of((uintptr_t)object), heap)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
-                 finalizer->finalize ? "the object is not one of this heap" : "there is no function");
-        GC_ASSERT(false, "%s", gc__last_message);
-        return GC_ERROR_MISUSE;
-    }
+    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
+        return gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
+                                   finalizer->finalize ? "the object is not one of this heap" : "there is no function"));
     if (!gc__finalizer_promise(thread)) return gc__last_result;
     gc__finalizer_add(thread, object, finalizer);
     return GC_OK;
@@ -1303,7 +1288,7 @@ GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
 }
 
 /* Lets the marker shade what is queued when a cycle begins. */
-GC__HOT void gc__due_preclean_begin(gc__finalizers *all) {
+GC__COLD void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
         all->due[i].shading = all->due[i].pairs.count;
@@ -1409,7 +1394,7 @@ GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
 }
 
 /* In a remark, when nothing white can be reached: finalizers of old white objects are due. */
-GC__HOT void gc__finalizers_remark(gc_heap *heap) {
+GC__COLD void gc__finalizers_remark(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     size_t before = gc__due_total(all);
@@ -1457,22 +1442,23 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
 }
 
 /* Warns once about each finalizer that has run for longer than the host's patience. */
-GC__HOT void gc__finalizers_watch(gc_heap *heap) {
+GC__COLD void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    uint64_t now = gc__os_now_ns();
-    char message[256];
-    bool late = false;
+    uint64_t now = gc__os_now_ns(), ms = 0;
+    const char *type = NULL, *thread = NULL;
     gc__lock_take(&all->lock);
-    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
-        uint64_t ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
+    for (gc__finalizing *record = all->running; record && !type; record = record->next) {
+        ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
         if (record->reported || ms < heap->options.patience_ms) continue;
-        late = record->reported = true;
-        snprintf(message, sizeof message,
-                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
-                 record->type, (unsigned long long)ms, gc__thread_name(record->thread));
+        record->reported = true;
+        type = record->type;
+        thread = gc__thread_name(record->thread);
     }
     gc__lock_release(&all->lock);
-    if (late) gc__warn(&heap->options, message);
+    if (type)
+        gc__warn(&heap->options,
+                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it", type,
+                 (unsigned long long)ms, thread);
 }
 
 /* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is
@@ -1667,7 +1653,7 @@ GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size
 GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     size_t cleared = 0;
-    const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
+    const uintptr_t bytes = entries->entry_bytes, keys = (uintptr_t)entries->keys;
     for (size_t i = 0; i < entries->count; i++) {
         if (!pairs && value) i = gc__entries_next(keys, i, entries->count, bytes, true);
         if (!pairs && !value) i = gc__entries_next(keys, i, entries->count, bytes, false);
@@ -1756,18 +1742,14 @@ GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
 }
 
 /* The object may move or die during the host's release, so nothing of it is read after that. */
-GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
+GC__COLD void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
     int error = errno;
     bool closed;
     {
         GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
         closed = kind->release(value);
     }
-    if (!closed) {
-        char message[256];
-        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
-        gc__warn(&thread->heap->options, message);
-    }
+    if (!closed) gc__warn(&thread->heap->options, "the release of a %s (value %lld) failed", kind->name, (long long)value);
     errno = error;
 }
 
@@ -1888,7 +1870,7 @@ GC__FN bool gc__preclean_locked(gc_heap *heap, gc__lock *lock, bool (*step)(gc_h
 }
 
 /* Returns whether a pass is under way, or one begins. */
-GC__FN bool gc__preclean_is_due(gc__preclean *all) {
+GC__OUT_OF_LINE bool gc__preclean_is_due(gc__preclean *all) {
     if (all->runs || !all->again || !all->passes) return all->runs;
     all->passes--;
     all->again = false;
@@ -1898,7 +1880,7 @@ GC__FN bool gc__preclean_is_due(gc__preclean *all) {
 
 /* Ends a pass if it is over. Returns whether there is more to do. Another pass pays off if this one has shaded an
    object or has met many stores, and after the next collection. */
-GC__FN bool gc__preclean_goes_on(gc__preclean *all, bool over) {
+GC__OUT_OF_LINE bool gc__preclean_goes_on(gc__preclean *all, bool over) {
     all->runs = !over;
     all->again |= over && all->stored > GC__PRECLEAN_FEW;
     return all->runs || (all->again && all->passes);
@@ -1942,7 +1924,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
 }
 
 /* Begins a cycle: no handle is precleaned. */
-GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
+GC__COLD void gc__handles_preclean_begin(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->precleaned, 0, sizeof segment->precleaned);
     gc__preclean_begin(&heap->handles->preclean, GC__PRECLEAN_PASSES);
@@ -2092,14 +2074,14 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
         gc__shade_wait(precleaner->heap, gc__traced);
         return;
     }
-    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
+    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), entries->entry_bytes,
                           entries->count, &first);
     for (size_t i = first; i < first + count; i++) {
         bool lives = gc__entry_part_is_clean(precleaner, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
         bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
         if (entries->kind != GC_WEAK_REFS)
             lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
-        uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
+        uintptr_t at = gc__entry_low(entries) + i * entries->entry_bytes;
         uintptr_t from = precleaner->part.from, offset = gc__max(at, from) - from;
         if (!lives) precleaner->left |= UINT32_C(1) << offset / GC__TABLE_SLICE;
     }
@@ -2210,10 +2192,8 @@ typedef struct gc__clumps {
     void *context;
 } gc__clumps;
 
-/* Whether settled handles are passed over. */
 GC__FN bool gc__handles_skip(const gc__handles *handles) { return GC__HAS_MARKER && handles->skips; }
 
-/* Returns whether no handle of the chunk needs processing. */
 GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
     uint64_t words[GC__HANDLE_CHUNK / 4], some = 0, all = ~(uint64_t)0;
     size_t from = piece * GC__HANDLE_CHUNK;
@@ -2282,7 +2262,6 @@ GC__HOT void gc__clumps_unit(void *context, size_t unit) {
     for (size_t block = from; block < from + GC__CHUNK_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
 }
 
-/* Calls f for handles in the chosen chunks. */
 GC__HOT void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
     gc__clumps all = {heap->handles, kinds, false, f, context};
     for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);
@@ -2299,14 +2278,12 @@ GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool w
 typedef struct gc__handle_visitor {
     gc_heap *heap;
     gc_visitor *visitor;
+    unsigned flags;
 } gc__handle_visitor;
 
 GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first, size_t count) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, 0);
-}
-
-GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first, size_t count) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, GC_SLOT_PINNED);
+    const gc__handle_visitor *all = (const gc__handle_visitor *)context;
+    gc_visit(all->visitor, &segment->places[first], count, all->flags);
 }
 
 GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first, size_t count) {
@@ -2326,11 +2303,12 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
 }
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
-    gc__handle_visitor all = {heap, visitor};
+    gc__handle_visitor all = {heap, visitor, GC_SLOT_PINNED};
     bool skips = gc__is_mark_end(heap) || gc__is_remark(heap);
     if (skips) gc__handles_preclean_last(heap);
     gc__clumps_choose(heap, generation, skips && !gc__is_checkmarked(heap)); /* checkmark begins with all roots */
-    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_strong, &all);
+    all.flags = 0;
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
     gc__finalizers_visit_due(heap, visitor);
@@ -2454,7 +2432,7 @@ GC__FN void gc__remark_waits(gc_heap *heap) {
    and finds out which finalizers are due. The young generations have been collected in this pause, so their objects
    are alive, and the old ones to which they and roots refer were shaded. Long weak references wait for the final mark,
    when it is known which objects finalizers can reach. Without memory for lists, all of it is left to the final mark. */
-GC__HOT void gc__remark(gc_heap *heap) {
+GC__COLD void gc__remark(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__is_remark(heap) || !gc__heap_is_marking(heap) || gc__marker_is_spoilt(heap)) return;
     gc__phase_begin(heap, GC_PHASE_REMARK);
@@ -2493,7 +2471,7 @@ GC__COLD void gc__handles_check_clump(void *context, gc__handle_segment *segment
 }
 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
-    gc__handle_visitor all = {heap, visitor};
+    gc__handle_visitor all = {heap, visitor, 0};
     gc__lock_take(&heap->handles->lock);
     gc__clumps_choose(heap, 2, false);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, gc__handles_check_clump, &all);

@@ -38,6 +38,8 @@ typedef struct gc_weak_entries {
    at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
     gc_weak_entries given = *entries; /* which may be in the object, where slots are */
+    if (!given.entry_bytes) given.entry_bytes = given.kind == GC_WEAK_REFS ? 8 : 16;
+    if (given.kind == GC_WEAK_REFS) given.values = given.keys;
     visitor->visit(visitor, &given, 1, GC__SLOT_ENTRIES);
 }
 

@@ -67,7 +67,7 @@ GC__HOT bool gc__map_resize(gc__map *map, size_t capacity) {
 GC__FN bool gc__map_has_room(const gc__map *map, size_t count) { return map->capacity >= 2 * count && map->capacity; }
 
 /* Makes room for `count` entries. On failure the map is unchanged. */
-GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
+GC__OUT_OF_LINE bool gc__map_reserve(gc__map *map, size_t count) {
     return gc__map_has_room(map, count) || gc__map_resize(map, gc__map_capacity(count));
 }
 

@@ -24,6 +24,7 @@ static gc__outside gc__the_outside; /* written before the first heap is created 
 GC__FN const char *gc__setting(const char *name) {
     static __thread char value[32];
     const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : gc__os_setting(name);
+    if (set && !*set) set = NULL;
     size_t length = strlen(name);
     for (const char *at = set ? NULL : gc__the_outside.settings; at; at = strchr(at, ' ')) {
         at += *at == ' ';

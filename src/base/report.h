@@ -16,9 +16,10 @@ GC__DATA(const char GC__CONFIGURATION = 1);
 static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
-GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((GC__PRINTF(2, 3), __noreturn__, __cold__));
-GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3), cold));
+GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) __attribute__((GC__PRINTF(2, 3), __noreturn__));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2)));
+GC__COLD void gc__warn(const gc_options *options, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 
 /* Records why a call fails, and returns `result`. */
 GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
@@ -30,8 +31,17 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     return result;
 }
 
+GC__COLD gc_result gc__fail_memory(const char *caller, const char *what) {
+    return gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for %s", caller, what);
+}
+
+/* Ends a checked build, if the failure that was recorded last is a fault of the program. */
+GC__FN gc_result gc__misused(gc_result result) {
+    GC_ASSERT(false, "%s", gc__last_message);
+    return result;
+}
+
 /* Appends to the sentence of the last gc__fail. */
-GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;
@@ -58,7 +68,12 @@ GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) {
     abort();
 }
 
-GC__COLD void gc__warn(const gc_options *options, const char *message) {
+GC__COLD void gc__warn(const gc_options *options, const char *format, ...) {
+    char message[GC__MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     GC__HOST_SCOPE;
     if (options->warning)
         options->warning(options->host, message);
@@ -90,8 +105,7 @@ GC__COLD void gc__print_nothing(FILE *file) { fputs("nothing is printed: " GC__N
 /* Returns whether an argument is NULL that must not be, and if so records the failure of the call. */
 GC__COLD bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
-    gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name));
     return true;
 }
 

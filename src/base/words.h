@@ -29,7 +29,7 @@ typedef struct gc__words {
 } gc__words;
 
 /* Returns the bytes for a list of `count` words: the size is doubled or, if `close`, grows by about a 16th. */
-GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
+GC__COLD size_t gc__words_room(const gc__words *list, size_t count, bool close) {
     size_t bytes = list->capacity ? list->capacity * sizeof(uintptr_t) : GC__WORDS_FIRST_BYTES, least = count * sizeof(uintptr_t);
     if (close && least > bytes) return (least + least / 16 + GC__WORDS_FIRST_BYTES) & ~(GC__WORDS_FIRST_BYTES - 1);
     while (bytes < least) bytes *= 2;
@@ -37,7 +37,7 @@ GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
 }
 
 /* On failure the list is unchanged. */
-GC__FN bool gc__words_remap(gc__words *list, size_t bytes) {
+GC__COLD bool gc__words_remap(gc__words *list, size_t bytes) {
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
     if (!words) return false;
@@ -57,14 +57,12 @@ GC__FN void gc__words_shrink(gc__words *list, size_t count) {
     if (list->capacity * sizeof(uintptr_t) / 2 >= bytes) gc__words_remap(list, bytes);
 }
 
-GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
-    return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
+GC__OUT_OF_LINE bool gc__words_reserve(gc__words *list, size_t count) {
+    return GC__LIKELY(list->capacity >= count) || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
-GC__OUT_OF_LINE bool gc__words_grow(gc__words *list) { return gc__words_reserve(list, list->count + 1); }
-
-GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_grow(list)) return false;
+GC__OUT_OF_LINE bool gc__words_push(gc__words *list, uintptr_t word) {
+    if (!gc__words_reserve(list, list->count + 1)) return false;
     list->words[list->count++] = word;
     return true;
 }

@@ -182,7 +182,7 @@ GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
     gc__fail_left_out();
-    gc__warn(&heap->options, gc__last_message);
+    gc__warn(&heap->options, "%s", gc__last_message);
 }
 
 /* Checks what the host asked to be checked before each collection. */
@@ -380,11 +380,10 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 GC__COLD bool gc__collect_is_refused(gc_heap *heap, const char *function, uintptr_t frame) {
     const gc_thread *self = gc__thread_self(heap);
     if (self && !gc__is_cooperative(self)) {
-        gc__fail(GC_ERROR_MISUSE,
-                 "%s: the calling thread is attached and in preemptive mode: bracket the call by "
-                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
-                 function);
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_MISUSE,
+                            "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+                            "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+                            function));
         return true;
     }
     return gc__is_refused_in_hook(heap, function, frame);

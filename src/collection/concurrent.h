@@ -41,11 +41,8 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
-    char message[240];
     if (!obstacle) return;
-    snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
-             obstacle);
-    gc__warn(&heap->options, message);
+    gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }
 
 /* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
@@ -74,7 +71,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__lock *pairs = &heap->finalizers->lock;
     if (!gc__heap_is_marking(heap))
-        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || (!heap->pace->born_left && gc__holes_list_next(heap)) ||
+        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || (!heap->born_left && gc__holes_list_next(heap)) ||
                gc__preclean_locked(heap, pairs, gc__pairs_compact_some);
     gc__marker *marker = heap->marker;
     if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);

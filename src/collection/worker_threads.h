@@ -144,12 +144,10 @@ GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     bool started = workers != NULL;
     for (unsigned i = have; started && i < wanted; i++) started = gc__workers_start_one(workers, i);
     if (started) return;
-    char message[160];
     collector->workers_refused = true;
-    snprintf(message, sizeof message,
+    gc__warn(&heap->options,
              "the system gives only %u of %u collector threads: raise `ulimit -u`, or set options.collector_threads",
              workers ? workers->count : 1, wanted);
-    gc__warn(&heap->options, message);
 }
 
 /* Lets all workers take part in the collection, if that is worth it. If room is short, there is one window for each

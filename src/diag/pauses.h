@@ -48,7 +48,8 @@ GC__COLD void gc__pauses_open(gc__pauses *pauses) {
 }
 
 GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
-    return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
+    unsigned at = share->first + i, all = sizeof share->ring / sizeof *share->ring;
+    return &share->ring[at < all ? at : at - all];
 }
 
 /* Adds consecutive pauses to a window, which end later than all before. If they do not, the clock has stepped back,
@@ -59,7 +60,7 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns);
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
         share->ns -= gc__window_entry(share, 0)->ns;
-        share->first++;
+        share->first = (unsigned)(gc__window_entry(share, 1) - share->ring);
         share->count--;
     }
     share->ns += paused->ns;
@@ -76,7 +77,6 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     share->most_ns = gc__max(share->most_ns, gc__min(ns, share->window_ns));
 }
 
-/* Adds the recent pauses to the windows. */
 GC__COLD void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
@@ -128,7 +128,6 @@ GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
     return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
-/* Completes the record of the pause with the collection that has just run. */
 GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
@@ -151,7 +150,6 @@ GC__COLD void gc__pause_describe(gc_heap *heap) {
     pause->ambiguous = heap->stats.conservative_objects;
 }
 
-/* Inserts the pause into the longest ones. */
 GC__COLD void gc__pause_keep(gc_heap *heap) {
     gc__pauses *pauses = heap->pauses;
     gc__pause_describe(heap);

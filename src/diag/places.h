@@ -35,6 +35,13 @@ GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
     text[bytes - 1] = 0;
 }
 
+/* Prints where the calling thread is in the host's program, if that is known. */
+GC__COLD void gc__stress_print_location(gc_heap *heap) {
+    char location[sizeof(((gc__stress_place *)0)->location)];
+    gc__stress_location(heap, location, sizeof location);
+    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+}
+
 GC__COLD gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
     uintptr_t *words = heap->stress->kept.words;
     return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;

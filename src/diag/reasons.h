@@ -40,12 +40,9 @@ GC__COLD void gc__reason_us(gc__text *text, const char *before, uint64_t ns, con
 }
 
 GC__COLD uint64_t gc__pause_part_ns(const gc_pause *pause, int part) {
+    const uint64_t others[] = {pause->help_ns, pause->stop_ns, pause->marker_ns, pause->wake_ns};
     uint64_t rest = pause->ns;
-    if (part < GC_PHASE_COUNT) return pause->phase_ns[part];
-    if (part == GC__PAUSE_HELP) return pause->help_ns;
-    if (part == GC__PAUSE_STOP) return pause->stop_ns;
-    if (part == GC__PAUSE_MARKER) return pause->marker_ns;
-    if (part == GC__PAUSE_WAKE) return pause->wake_ns;
+    if (part < GC__PAUSE_HOOKS) return part < GC_PHASE_COUNT ? pause->phase_ns[part] : others[part - GC_PHASE_COUNT];
     for (int i = 0; i < GC__PAUSE_HOOKS; i++) rest -= gc__min(rest, gc__pause_part_ns(pause, i));
     return rest;
 }
@@ -61,40 +58,51 @@ static const char *const gc__degenerated_texts[] = {
 #undef GC__DEGENERATED_TEXT
 };
 
-/* Appends the kind of collection, if that is a reason. */
 GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
     double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
+    const char *kind = NULL;
     if (pause->degenerated == GC_DEGENERATED_HOLES)
         gc__text_add(text, ", full collection: the heap held %.1f times its goal, most of the excess in holes", held);
     else if (pause->degenerated)
         gc__text_add(text, ", degenerated cycle: %s", gc__degenerated_texts[pause->degenerated]);
     else if (pause->compacting && pause->generation == 2)
-        gc__text_add(text, ", compaction of all generations");
+        kind = "compaction of all generations";
     else if (pause->concurrent)
-        gc__text_add(text, ", final mark of a concurrent cycle");
+        kind = "final mark of a concurrent cycle";
     else if (pause->generation == 2)
-        gc__text_add(text, ", all generations with the program stopped");
+        kind = "all generations with the program stopped";
     else if (pause->concurrent_begun)
-        gc__text_add(text, ", begin of a concurrent cycle");
+        kind = "begin of a concurrent cycle";
+    if (kind) gc__text_add(text, ", %s", kind);
 }
 
-/* Appends the work of the traces from roots and cards. */
-GC__COLD void gc__reason_trace(gc__text *text, const gc_pause *pause) {
-    gc__reason_count(text, pause->dirty_cards, "dirty card", "dirty cards");
-    gc__reason_count(text, pause->remembered_slots, "remembered slot", "remembered slots");
-    if (pause->concurrent) /* all that was marked concurrently has survived, too */
-        gc__reason_bytes(text, pause->moved_bytes, "copied");
-    else
-        gc__reason_bytes(text, pause->survived_bytes, "survived");
-    gc__reason_count(text, pause->trace_calls, "call of a trace function", "calls of trace functions");
-}
+/* The numbers of a pause that explain some of its phases (a bit each), with their words. No words: the bytes that the trace
+   found, or moved where all that was marked concurrently has survived, too. */
+#define GC__TRACE_PHASES (1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS)
+typedef struct gc__amount {
+    unsigned phases, at;
+    const char *one, *many;
+} gc__amount;
 
-GC__COLD void gc__reason_remark(gc__text *text, const gc_pause *pause) {
-    gc__reason_count(text, pause->left_objects, "object left to scan", "objects left to scan");
-    gc__reason_count(text, pause->stored_objects, "object stored or overwritten", "objects stored or overwritten");
-    gc__reason_count(text, pause->waiting_objects, "object with a trace function", "objects with trace functions");
-    gc__reason_count(text, pause->regions, "region marked", "regions marked");
-}
+static const gc__amount gc__amounts[] = {
+#define GC__AMOUNT(phases, member, one, many) {phases, offsetof(gc_pause, member), one, many}
+    GC__AMOUNT(1u << GC_PHASE_GATHER, roots, "root", "roots"),
+    GC__AMOUNT(1u << GC_PHASE_GATHER, pins, "pin", "pins"),
+    GC__AMOUNT(GC__TRACE_PHASES, dirty_cards, "dirty card", "dirty cards"),
+    GC__AMOUNT(GC__TRACE_PHASES, remembered_slots, "remembered slot", "remembered slots"),
+    GC__AMOUNT(GC__TRACE_PHASES, survived_bytes, NULL, NULL),
+    GC__AMOUNT(GC__TRACE_PHASES, trace_calls, "call of a trace function", "calls of trace functions"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, left_objects, "object left to scan", "objects left to scan"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, stored_objects, "object stored or overwritten", "objects stored or overwritten"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, waiting_objects, "object with a trace function", "objects with trace functions"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, regions, "region marked", "regions marked"),
+    GC__AMOUNT(1u << GC_PHASE_AMBIGUOUS, ambiguous, "object that a conservative word alone keeps",
+               "objects that conservative words alone keep"),
+    GC__AMOUNT(1u << GC_PHASE_FINALIZERS, finalizers, "finalizer is due", "finalizers are due"),
+    GC__AMOUNT(1u << GC_PHASE_FINALIZERS, finalizers_left, "more left for later", "more left for later"),
+    GC__AMOUNT(1u << GC_PHASE_PLAN | 1u << GC_PHASE_SWEEP, regions, "region", "regions")
+#undef GC__AMOUNT
+};
 
 GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
     if (!pause->slowest[0]) {
@@ -105,45 +113,27 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
     gc__text_add(text, "%s` to stop", pause->slowest);
 }
 
-/* Appends the amounts of what the phase did. Returns what it did in its time; NULL: the amounts say that. */
-GC__COLD const char *gc__reason_phase(gc__text *text, const gc_pause *pause, int phase) {
-    switch (phase) {
-    case GC_PHASE_OPEN: return "before anything was collected (start hook, verification)";
-    case GC_PHASE_GATHER:
-        gc__reason_count(text, pause->roots, "root", "roots");
-        gc__reason_count(text, pause->pins, "pin", "pins");
-        return "in gathering them";
-    case GC_PHASE_ROOTS:
-    case GC_PHASE_CARDS: gc__reason_trace(text, pause); return NULL;
-    case GC_PHASE_REMARK: gc__reason_remark(text, pause); return NULL;
-    case GC_PHASE_AMBIGUOUS:
-        gc__reason_count(text, pause->ambiguous, "object that a conservative word alone keeps",
-                         "objects that conservative words alone keep");
-        return NULL;
-    case GC_PHASE_FINALIZERS:
-        gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due");
-        gc__reason_count(text, pause->finalizers_left, "more left for later", "more left for later");
-        return NULL;
-    case GC_PHASE_PLAN:
-    case GC_PHASE_SWEEP:
-        gc__reason_count(text, pause->regions, "region", "regions");
-        return phase == GC_PHASE_PLAN ? "in planning" : "in freeing memory";
-    case GC_PHASE_HANDLES: return "in handles and weak tables";
-    default: return "in pacing, verification or giving memory back";
-    }
-}
-
+/* Appends the amounts of what was done in the part, and its time, unless the amounts say enough. */
 GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
-    static const char *const outside[][2] = {
-        {"waited ", "for the marking, since the program allocates faster than is marked"},
-        {NULL, NULL},
-        {"waited ", "for the thread that marks"},
-        {"", "in waking the thread that marks"},
-        {"", "in hooks at the end"}};
-    const char *const *words = outside[part < GC_PHASE_COUNT ? 0 : part - GC_PHASE_COUNT];
-    const char *before = part < GC_PHASE_COUNT ? "" : words[0];
-    const char *after = part < GC_PHASE_COUNT ? gc__reason_phase(text, pause, part) : words[1];
-    if (after) gc__reason_us(text, before, gc__pause_part_ns(pause, part), after);
+    static const char *const after[] = {"before anything was collected (start hook, verification)",
+                                        "in gathering them", "in planning", NULL, NULL, NULL, NULL,
+                                        "in handles and weak tables", NULL, "in freeing memory",
+                                        "in pacing, verification or giving memory back",
+                                        "for the marking, since the program allocates faster than is marked", NULL,
+                                        "for the thread that marks", "in waking the thread that marks",
+                                        "in hooks at the end"}; /* by part */
+    GC__STATIC_ASSERT(sizeof after / sizeof *after == GC__PAUSE_PARTS, "a text for each part");
+    for (const gc__amount *amount = gc__amounts; amount < gc__amounts + sizeof gc__amounts / sizeof *amount; amount++) {
+        if (!(amount->phases >> part & 1)) continue;
+        if (amount->one)
+            gc__reason_count(text, *(const size_t *)((const char *)pause + amount->at), amount->one, amount->many);
+        else if (pause->concurrent)
+            gc__reason_bytes(text, pause->moved_bytes, "copied");
+        else
+            gc__reason_bytes(text, pause->survived_bytes, "survived");
+    }
+    bool waits = part == GC__PAUSE_HELP || part == GC__PAUSE_MARKER;
+    if (after[part]) gc__reason_us(text, waits ? "waited " : "", gc__pause_part_ns(pause, part), after[part]);
     if (part == GC__PAUSE_STOP) gc__reason_stop(text, pause);
 }
 
@@ -151,8 +141,7 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
 GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
     int longest = -1;
     for (int part = 0; part < GC__PAUSE_PARTS; part++)
-        if (!(done >> part & 1) &&
-            (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
+        if (!(done >> part & 1) && (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
             longest = part;
     return longest;
 }
@@ -166,7 +155,6 @@ GC__COLD uint64_t gc__pause_idle_ns(const gc_pause *pause) {
 
 /* Returns the reasons, whose text lies in `text`. */
 GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
-    const unsigned trace = 1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS;
     unsigned done = 0;
     gc__reason_kind(text, pause);
     for (int i = 0; i < GC__REASONS_MAX; i++) {
@@ -174,7 +162,7 @@ GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
         uint64_t ns = gc__pause_part_ns(pause, part);
         if (!ns || (i && ns < pause->ns / GC__REASON_PART)) break;
         gc__reason_part(text, pause, part);
-        done |= trace >> part & 1 ? trace : 1u << part;
+        done |= GC__TRACE_PHASES >> part & 1 ? GC__TRACE_PHASES : 1u << part;
     }
     if (gc__pause_idle_ns(pause) > pause->ns / GC__REASON_PART)
         gc__reason_us(text, "", gc__pause_idle_ns(pause), "in which the thread that collects did not run");

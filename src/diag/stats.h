@@ -87,7 +87,6 @@ GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
               100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
-/* Prints the share of the pauses that each phase took. */
 GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     uint64_t total = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
@@ -102,7 +101,6 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     fprintf(file, "\n");
 }
 
-/* Prints a line for each collector thread with what it has done. */
 GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = gc__heap_workers(heap);

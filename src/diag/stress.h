@@ -236,9 +236,7 @@ __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     gc__stress_print_place(heap, region->condemned);
     fprintf(stderr, "gc.h: the %s is here:\n", gc__is_stored(address) ? "store" : "use");
-    char location[sizeof(((gc__stress_place *)0)->location)];
-    gc__stress_location(heap, location, sizeof location);
-    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+    gc__stress_print_location(heap);
     gc__print_fault(words);
     if (heap->options.fatal) heap->options.fatal(heap->options.host, "missed root or barrier: see stderr");
     abort();
@@ -265,7 +263,6 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
-/* Installs gc__fault as the fault handler. */
 GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED || !GC_DIAGNOSTICS) return;

@@ -33,7 +33,6 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
         if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
 }
 
-/* Returns whether the slot is in the store buffer. */
 GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
     size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
     for (size_t i = 0; i < count; i++) /* there was no memory for the map */
@@ -184,10 +183,8 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     if (stale) gc__stress_print_place(heap, region->condemned);
     if (!stale || region->condemned != last) gc__stress_print_place(heap, last);
     void *frames[GC__STACK_FRAMES];
-    char location[sizeof(((gc__stress_place *)0)->location)];
     fprintf(stderr, "gc.h: this collection is here:\n");
-    gc__stress_location(verifier->heap, location, sizeof location);
-    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
+    gc__stress_print_location(verifier->heap);
     gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
 }
 
@@ -215,11 +212,9 @@ GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
         return "that address lies within a large object, not at its start";
     gc__region_index(region);
     if (!gc__mark_get(ref))
-        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), "
-               "or to "
-               "one that a collection has freed or moved because this slot was not reported as a root, or was stored "
-               "to "
-               "without the write barrier (gc_store)";
+        return "no object starts there: it points into an object (which only a root may, that has GC_SLOT_INTERIOR), or "
+               "to one that a collection has freed or moved because this slot was not reported as a root, or was stored "
+               "to without the write barrier (gc_store)";
     return NULL;
 }
 

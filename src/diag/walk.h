@@ -15,11 +15,10 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
 GC__COLD bool gc__is_amid_collection(gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "
-             "gc_collection_find, or have options.collection_end call %s",
-             function, function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE,
+                        "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "
+                        "gc_collection_find, or have options.collection_end call %s",
+                        function, function));
     return true;
 }
 

@@ -7,16 +7,15 @@
    thread that has it is in a callback. */
 GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
-                 "meanwhile: have the finalizer return");
+        gc__fail(GC_ERROR_MISUSE, "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
+                                  "meanwhile: have the finalizer return");
         return true;
     }
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-             "or after one of them was left by longjmp or an exception instead of returning");
-    GC_ASSERT(false, "%s", gc__last_message);
-    gc__warn(&heap->options, gc__last_message); /* few callers expect it */
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+        "or after one of them was left by longjmp or an exception instead of returning"));
+    gc__warn(&heap->options, "%s", gc__last_message); /* few callers expect it */
     return true;
 }
 
@@ -61,13 +60,16 @@ GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, c
     if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
 }
 
+GC__COLD void *gc__allocation_failed(const gc_options *options) {
+    if (options->abort_when_exhausted)
+        gc__fatal(options, "an allocation failed, and options.abort_when_exhausted is set: %s", gc__last_message);
+    return NULL;
+}
+
 /* Finishes a public allocation function. Such functions are never inlined, so that their return addresses are in the
    program. */
 GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
-    if (!object && thread->heap->options.abort_when_exhausted)
-        gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
-                  gc__last_message);
-    return object;
+    return object ? object : gc__allocation_failed(&thread->heap->options);
 }
 
 /* Opens a window in the thread's next local span, and returns where the object begins, or NULL if that is not
@@ -103,8 +105,7 @@ GC__FN bool gc__new_bytes(const gc_type *type, size_t length, size_t *bytes) {
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
     if (fault) {
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
-        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault));
         return false;
     }
     bool overflows = __builtin_mul_overflow(length, (size_t)type->element_bytes, bytes) ||
@@ -214,7 +215,7 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
     /* The hole may be in a list, or another thread's. */
-    if ((gc__fills_holes(heap) || heap->pace->born_left) && region->generation == 2) return false;
+    if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
@@ -272,9 +273,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
     const gc_type *type = gc__object_type((uintptr_t)array);
     size_t from = gc__object_bytes((uintptr_t)array), bytes;
     if (!type->element_bytes || !gc__in_arena((uintptr_t)array)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
-                 gc__object_name((uintptr_t)array));
-        GC_ASSERT(false, "%s", gc__last_message);
+        gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
+                             gc__object_name((uintptr_t)array)));
         return false;
     }
     if (length < ((gc_array *)array)->length || __builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
@@ -319,7 +319,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_object_add_external: the system gives no memory for the table");
+        return gc__fail_memory("gc_object_add_external", "the table");
     if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
@@ -391,7 +391,8 @@ GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes) {
     return GC_OK;
 }
 
-GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved) {
+GC_API __attribute__((cold)) gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes,
+                                                              ptrdiff_t *moved) {
     uintptr_t before = (uintptr_t)stack->base;
     size_t used = (uintptr_t)stack->top - before, old = (uintptr_t)stack->limit - before, size = gc__max(old, 1024);
     *moved = 0;

@@ -11,14 +11,12 @@ static bool gc__is_verbose;       /* written by the thread that creates the firs
 static bool gc__shows_pauses;     /* written likewise: GC_VERBOSE=pauses */
 
 GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
-    char message[GC__MESSAGE_BYTES];
     const char *value = gc__setting(variable);
-    if (!value) return;
-    snprintf(message, sizeof message,
-             "environment %s=%.300s: the program `%.60s` (process %u) does not heed it, for %s; or unset %s for this "
-             "program, if another one is meant",
-             variable, value, gc__os_program_name(), gc__os_process_number(), why, variable);
-    gc__warn(options, message);
+    if (value)
+        gc__warn(options,
+                 "environment %s=%.300s: the program `%.60s` (process %u) does not heed it, for %s; or unset %s for this "
+                 "program, if another one is meant",
+                 variable, value, gc__os_program_name(), gc__os_process_number(), why, variable);
 }
 
 /* The same of those that ask for what the collector was compiled without. */
@@ -63,7 +61,6 @@ GC__COLD void gc__announce(const gc_options *options) {
                                 "that defines GC_IMPLEMENTATION");
 }
 
-/* Prints the pauses of a heap that is about to be destroyed. */
 GC__COLD void gc__announce_pauses(gc_heap *heap) {
     if (!GC_DIAGNOSTICS || !gc__shows_pauses) return;
     fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),

@@ -27,13 +27,7 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
-GC__COLD gc_thread **gc__thread_link(gc_thread *thread) {
-    gc_thread **link = &thread->heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    return link;
-}
-
-/* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
+/* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
@@ -44,14 +38,20 @@ GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     *link = gc__record(thread)->next;
 }
 
-/* Ends the calling thread's attachment, in either mode. */
-GC__COLD void gc__thread_leave(gc_thread *thread) {
+/* Takes the thread, which is in either mode, out of its heap's list. */
+GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc_thread **link = &heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    gc__thread_unlist(thread, link);
+    gc__heap_unlock(heap);
+}
+
+GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
-    gc__heap_lock(heap);
-    gc__thread_unlist(thread, gc__thread_link(thread));
-    gc__heap_unlock(heap);
+    gc__thread_take_out(thread);
     gc__thread_forget(thread);
 }
 
@@ -72,14 +72,11 @@ GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     gc__thread_leave_stacks(thread);
     if (preemptive) gc__heap_unlock(thread->heap);
     if (!within || !preemptive) return;
-    char message[384];
-    snprintf(
-        message, sizeof message,
-        "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
-        "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
-        "it leaves scopes in their order",
-        gc__thread_name(thread));
-    gc__warn(&thread->heap->options, message);
+    gc__warn(&thread->heap->options,
+             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
+             "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
+             "it leaves scopes in their order",
+             gc__thread_name(thread));
 }
 
 static __thread bool gc__ending; /* the native thread has begun to end */
@@ -99,10 +96,8 @@ GC__COLD bool gc__thread_ended(void) {
             gc__thread_forget(thread);
             continue;
         }
-        char message[256];
-        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
+        gc__warn(&thread->heap->options, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
                  gc__thread_name(thread));
-        gc__warn(&thread->heap->options, message);
         gc__thread_leave(thread);
     }
     return false;
@@ -136,7 +131,7 @@ typedef struct gc__attachment {
 GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
     if (!all) {
-        gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for the thread's record", function);
+        gc__fail_memory(function, "the thread's record");
         return NULL;
     }
     gc_thread *thread = &all->record.thread;
@@ -171,17 +166,14 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
     return thread;
 }
 
-GC_API void gc_thread_destroy(gc_thread *thread) {
+GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
     if (!thread || !gc__record(thread)->unbound) return;
-    gc_heap *heap = thread->heap;
-    gc__heap_lock(heap);
-    gc__thread_unlist(thread, gc__thread_link(thread));
-    gc__heap_unlock(heap);
+    gc__thread_take_out(thread);
     free(thread);
 }
 
-GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
     if (!heap) { /* if gc_heap_create has failed, gc_last_message() says why */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");

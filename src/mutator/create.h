@@ -21,7 +21,7 @@
    gc__fail, if the value is no number. */
 GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     const char *text = gc__setting(name);
-    if (!text || !*text) return true;
+    if (!text) return true;
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value > ~0u)
@@ -39,7 +39,7 @@ GC__COLD bool gc__is_set(const char *name) {
 GC__COLD gc_result gc__stress_from_environment(gc_options *options) {
     static const char *const names[] = {"", "allocation", "safepoint", "", "stack", "location"}; /* by GC_STRESS_* */
     const char *stress = gc__setting("GC_STRESS");
-    if (!stress || !*stress) return GC_OK;
+    if (!stress) return GC_OK;
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(stress, names[i]) != 0) continue;
         options->debug.stress = (gc_stress)i;
@@ -64,8 +64,7 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
                                          !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
         return GC_ERROR_OPTION;
-    const char *concurrent = gc__setting("GC_CONCURRENT");
-    if (GC_CONCURRENT && concurrent && *concurrent)
+    if (GC_CONCURRENT && gc__setting("GC_CONCURRENT"))
         options->concurrent = gc__is_set("GC_CONCURRENT") ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     if (!GC_DIAGNOSTICS) return GC_OK;
     if (gc__is_set("GC_VERIFY")) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
@@ -73,7 +72,6 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     return gc__stress_from_environment(options);
 }
 
-/* Returns whether gc.h was compiled with all that the options ask for. */
 GC__COLD bool gc__options_are_present(const gc_options *options) {
     const char *option = NULL, *macro = "GC_DIAGNOSTICS";
     if (!GC_DIAGNOSTICS && options->debug.stress) option = "debug.stress";
@@ -88,7 +86,6 @@ GC__COLD bool gc__options_are_present(const gc_options *options) {
     return false;
 }
 
-/* Returns whether the value is one of those that the option may have. */
 GC__COLD bool gc__option_is_known(unsigned value, unsigned most, const char *option, const char *constants) {
     if (value <= most) return true;
     return gc__fail(GC_ERROR_OPTION, "options.%s is %u, which is none of %s", option, value, constants) == GC_OK;
@@ -154,7 +151,7 @@ GC__COLD void gc__heap_start_pace(gc_heap *heap) {
 GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
     if (!all) {
-        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        gc__fail_memory("gc_heap_create", "the heap's record");
         return NULL;
     }
     gc_heap *heap = &all->heap;
@@ -216,7 +213,7 @@ GC__COLD gc_heap *gc__heap_open(const gc_options *options) {
     return NULL;
 }
 
-GC_API gc_heap *gc_heap_create(const gc_options *given) {
+GC_API __attribute__((cold)) gc_heap *gc_heap_create(const gc_options *given) {
     GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
@@ -282,7 +279,7 @@ GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
         bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
-        if (stays || gc__is_finalizing(heap->finalizers, thread, NULL)) {
+        if (stays || gc__finalizer_of(heap->finalizers, thread, NULL)) {
             link = &gc__record(thread)->next;
         } else {
             *link = gc__record(thread)->next;
@@ -321,7 +318,7 @@ GC__COLD void gc__heap_abandon(gc_heap *heap) {
     }
 }
 
-GC_API void gc_heap_destroy(gc_heap *heap) {
+GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;

@@ -39,7 +39,6 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     if (left) gc__finalizers_notify(all);
 }
 
-/* Takes a finalizer that is due, and records that it runs. */
 GC__FN const gc_finalizer *gc__finalizing_begin(gc__finalizing *record, gc__finalizers *all, uintptr_t *object) {
     const gc_finalizer *finalizer = gc__due_take(all, object);
     if (!finalizer) return NULL;
@@ -91,15 +90,21 @@ GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     return true;
 }
 
-GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
-    if (gc__is_null(thread, "gc_finalizer_running", "thread") || !thread->heap) return NULL;
-    gc__finalizers *all = thread->heap->finalizers;
+/* Returns the finalizer that the thread runs, or NULL. If `frame` is not NULL, it is the frame of the public function in
+   which the thread asks. */
+GC__COLD const gc_finalizer *gc__finalizer_of(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
+    if (frame) gc__finalizing_drop(all, thread, frame);
     const gc__finalizing *record = all->running;
     while (record && record->thread != thread) record = record->next;
     const gc_finalizer *running = record ? record->finalizer : NULL;
     gc__lock_release(&all->lock);
     return running;
+}
+
+GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
+    if (gc__is_null(thread, "gc_finalizer_running", "thread") || !thread->heap) return NULL;
+    return gc__finalizer_of(thread->heap->finalizers, thread, NULL);
 }
 
 GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
@@ -135,17 +140,6 @@ GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadl
     gc__finalizers_watch(heap);
 }
 
-/* Returns whether the thread runs a finalizer. `frame` is the frame of the public function in which the thread asks,
-   or NULL. */
-GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
-    gc__lock_take(&all->lock);
-    if (frame) gc__finalizing_drop(all, thread, frame);
-    const gc__finalizing *record = all->running;
-    while (record && record->thread != thread) record = record->next;
-    gc__lock_release(&all->lock);
-    return record != NULL;
-}
-
 GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     uint64_t now = gc__os_now_ns();
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
@@ -156,7 +150,7 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__is_finalizing(all, thread, __builtin_frame_address(0))) return false;
+    if (gc__finalizer_of(all, thread, __builtin_frame_address(0))) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (!gc_finalizer_pending(heap)) return true;
@@ -287,9 +281,9 @@ GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
 /* Runs the remaining finalizers. Returns false if the heap cannot be freed. */
 GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
-    bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
-    (void)finalizing;
-    GC_ASSERT(!finalizing, "gc_heap_destroy: called by a finalizer");
+    const gc_finalizer *running = self ? gc__finalizer_of(heap->finalizers, self, frame) : NULL;
+    (void)running;
+    GC_ASSERT(!running, "gc_heap_destroy: called by a finalizer");
     uint64_t deadline = gc__deadline(heap->options.patience_ms);
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)

@@ -112,5 +112,5 @@ GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
 GC__COLD gc_result gc__fork_open(void) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;
-    return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
+    return gc__fail_memory("gc_heap_create", "the handlers of fork()");
 }

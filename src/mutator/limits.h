@@ -21,11 +21,10 @@ GC__COLD void gc__explain_full(gc_heap *heap) {
    deeper in the stack looks the same, but not as often. */
 GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     if (record->asking < GC__ASKING_MAX) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
-             "times by that",
-             GC__ASKING_MAX);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d times by that",
+        GC__ASKING_MAX));
     return true;
 }
 

@@ -210,7 +210,7 @@ struct gc__lock {
 
 GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
-    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_identity;
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
@@ -222,7 +222,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
               "destroyed already");
     gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     pthread_mutex_unlock(&lock->mutex);
 }
@@ -267,11 +267,11 @@ GC__FN void gc__lock_fork_release(gc__lock *lock) {
         gc__lock_release(lock);
 }
 
-GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
+__attribute__((noinline)) GC__COLD void gc__os_wake(const uint32_t *word) {
     syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+GC__COLD void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);

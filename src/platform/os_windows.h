@@ -134,7 +134,7 @@ struct gc__lock {
 
 GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
-    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_identity;
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
@@ -167,7 +167,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     if (!gc__lock_grab(lock, 1)) gc__lock_wait(lock, UINT64_MAX);
     gc__lock_own(lock, gc__os_self());
 }
-GC__FN void gc__lock_release(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2 && gc__os_has_waits())
         gc__os_waits.wake_one(&lock->state);

@@ -134,13 +134,13 @@ GC__FN void gc__lock_fork_release(gc__lock *lock);
    known. */
 GC__FN bool gc__os_is_single_threaded(void);
 static uint64_t gc__os_selves; /* atomic */
-static __thread uint64_t gc__os_identity;
+static __thread uint64_t gc__os_identity = UINT64_MAX; /* UINT64_MAX: none yet, so the thread holds no lock */
 GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
     gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
     return gc__os_identity;
 }
 /* Returns a number that stands for the calling thread, and for no other that ever was or will be. Not 0. */
-GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity != UINT64_MAX) ? gc__os_identity : gc__os_self_new(); }
 /* Returns the system's number of the calling thread, by which other processes name it, until it ends. */
 GC__FN uint32_t gc__os_thread_number(void);
 

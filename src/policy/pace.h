@@ -80,7 +80,7 @@ GC__COLD size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_th
 /* Returns the memory in use, apart from holes that promotion, or objects that are born old, will fill. */
 GC__COLD size_t gc__pace_used(const gc_heap *heap) {
     size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
-    size_t unlisted = heap->pace->born_left ? gc__counted(&heap->unlisted_bytes) : 0;
+    size_t unlisted = heap->born_left ? gc__counted(&heap->unlisted_bytes) : 0;
     return used - gc__min(used, unlisted);
 }
 
@@ -224,7 +224,7 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
     size_t born = gc__min(2 * heap->pace->born_bytes + heap->pace->nursery_bytes, gc__growth_due(heap) / GC__BORN_PART);
-    heap->pace->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
+    heap->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
 }
 
 /* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,
@@ -457,7 +457,7 @@ GC__COLD void gc__pace_return(gc_heap *heap) {
    pauses and one without learn different things, and neither would ever replace what the other has learned. */
 GC__COLD void gc__pace_forget(gc_heap *heap) {
     heap->pace->tenures_at_once = false;
-    heap->pace->born_left = heap->pace->born_bytes = 0;
+    heap->born_left = heap->pace->born_bytes = 0;
     heap->pace->tenured_percent = 0;
     if (gc__has_pause_goal(heap))
         gc__pace_return(heap);
@@ -521,14 +521,15 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
-    heap->pace->born_left -= gc__min(heap->pace->born_left, gc__counted(&heap->born_bytes));
+    heap->born_left -= gc__min(heap->born_left, gc__counted(&heap->born_bytes));
     heap->born_bytes = 0;
     heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_tenure(heap, generation);
     /* A heap with few free regions needs all holes, also those that threads pass over. */
-    if (gc__regions_left(heap) <= gc__limit_regions(heap) / GC__BORN_FREE) heap->pace->born_left = 0;
-    if (heap->options.test.born_old) heap->pace->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
+    if (gc__regions_left(heap) <= gc__limit_regions(heap) / GC__BORN_FREE) heap->born_left = 0;
+    if (heap->options.test.born_old) heap->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
+    if (!gc__has_pause_goal(heap)) heap->born_left = 0;
     gc__pace_nursery(heap);
     if (generation == 2) gc__pace_full(heap);
     heap->budget_bytes = gc__nursery_in_goal(heap);

@@ -118,7 +118,7 @@ GC__FN void gc__known_free(void) {
 GC__FN void gc__profile_warn(const char *message) {
     gc_options options;
     memset(&options, 0, sizeof options);
-    gc__warn(&options, message);
+    gc__warn(&options, "%s", message);
 }
 
 /* The profile learns of code that is there. False: no memory. Lock held. */

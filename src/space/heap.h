@@ -94,7 +94,9 @@ struct gc_heap {
     size_t goal_bytes;                    /* the size that the heap should not exceed, below its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
-    size_t born_bytes;   /* taken since the last collection for objects that are born old; atomic */
+    /* Bytes that objects may take in generation 2 before a nursery is traced to see what lives, as of the last collection,
+       and the bytes taken since then. The second is atomic. */
+    size_t born_left, born_bytes;
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */

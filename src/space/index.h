@@ -34,7 +34,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
             }
         }
         if (index >> 6 != word) {
-            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
+            marks[word] |= bits;
             bits = 0;
             word = index >> 6;
         }
@@ -42,7 +42,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
         sum += bytes;
         at += bytes;
     }
-    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE); /* a marker may be reading it */
+    if (bits) marks[word] |= bits;
     return sum;
 }
 

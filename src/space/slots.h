@@ -44,28 +44,21 @@ GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     gc__traced_set(outer);
 }
 
-/* Weak entries as walks see them. */
-
-GC__FN size_t gc__entry_bytes(const gc_weak_entries *entries) {
-    if (entries->entry_bytes) return entries->entry_bytes;
-    return entries->kind == GC_WEAK_REFS ? 8 : 16;
-}
+/* Weak entries as walks see them: gc_visit_weak has filled in `entry_bytes`, and `values` if there are none. */
 
 GC__FN gc_word *gc__entry_key(const gc_weak_entries *entries, size_t i) {
-    return (gc_word *)((uintptr_t)entries->keys + i * gc__entry_bytes(entries));
+    return (gc_word *)((uintptr_t)entries->keys + i * entries->entry_bytes);
 }
 GC__FN gc_word *gc__entry_value(const gc_weak_entries *entries, size_t i) {
-    return (gc_word *)((uintptr_t)entries->values + i * gc__entry_bytes(entries));
+    return (gc_word *)((uintptr_t)entries->values + i * entries->entry_bytes);
 }
 
 /* Return where the slots of the first entry begin and end. */
 GC__FN uintptr_t gc__entry_low(const gc_weak_entries *entries) {
-    bool pairs = entries->kind != GC_WEAK_REFS && entries->values < entries->keys;
-    return (uintptr_t)(pairs ? entries->values : entries->keys);
+    return gc__min((uintptr_t)entries->keys, (uintptr_t)entries->values);
 }
 GC__FN uintptr_t gc__entry_high(const gc_weak_entries *entries) {
-    bool pairs = entries->kind != GC_WEAK_REFS && entries->values > entries->keys;
-    return (uintptr_t)(pairs ? entries->values : entries->keys) + 8;
+    return gc__max((uintptr_t)entries->keys, (uintptr_t)entries->values) + 8;
 }
 
 /* Calls the visitor for each slot of the entries, as if the slots were strong. */

@@ -53,7 +53,7 @@ GC__FN void gc__frame_check_thread(const gc_heap *heap, const gc_frame *frame, c
 }
 
 /* Makes the frames of one thread belong to another thread; NULL: to none, since their heap is being destroyed. */
-GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
+GC__COLD void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);

@@ -55,8 +55,7 @@ GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
 
 /* Refuses a call by such a thread. */
 GC__COLD bool gc__refuse_in_trace(const char *function) {
-    gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced));
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced)));
     return true;
 }
 
@@ -100,10 +99,8 @@ GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uint
     if (!thread || !gc__record(thread)->asking) return false;
     gc__asking_look(thread, frame);
     if (!gc__record(thread)->asking) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an exception, first",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an "
+                                          "exception, first", function));
     return true;
 }
 
@@ -115,46 +112,48 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
               (unsigned long long)heap->collection.number);
 }
 
-/* Refuses a function that was called in that frame, while this thread has stopped the program. */
-GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
-    if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-             "longjmp or an exception: have it set a flag and return, and make the call afterwards",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return true;
-}
-
 /* Refuses `function`, which needs the program to run and whose frame ends at `frame`, if this thread has stopped the
    program. Returns whether it did. */
-GC__INLINED bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
+GC__OUT_OF_LINE bool gc__is_refused_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
+    if (GC__LIKELY(!gc__heap_is_locked(heap))) return false;
+    if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
+    gc__misused(gc__fail(
+        GC_ERROR_MISUSE,
+        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
+        function));
+    return true;
 }
 /* The same for a function that inlines this. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     return gc__is_refused_in_hook(heap, function, GC__FRAME_TOP());
 }
 
+/* Takes the lock once more, if the calling thread has it. Returns whether it has. */
+GC__OUT_OF_LINE bool gc__heap_lock_again(gc_heap *heap) {
+    bool mine = gc__heap_is_locked(heap);
+    heap->threads->lock_depth += mine;
+    return mine;
+}
+
 /* Takes the lock, after the caller has saved its registers. */
 GC__OUT_OF_LINE void gc__heap_lock_or_wait(gc_heap *heap) {
     if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+    heap->threads->lock_depth++;
 }
 
 /* Takes the lock, which its owner may take again. Must not be called by signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
-    if (!gc__heap_is_locked(heap)) {
-        gc__save_registers(gc__my_registers);
-        gc__heap_lock_or_wait(heap);
-    }
-    heap->threads->lock_depth++;
+    if (gc__heap_lock_again(heap)) return;
+    gc__save_registers(gc__my_registers);
+    gc__heap_lock_or_wait(heap);
 }
 
 GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
-GC__FN void gc__unpark_all(void) {
+GC__COLD void gc__unpark_all(void) {
     const gc_heap *host = gc__my_host;
     if (host) {
         gc__my_host = NULL;
@@ -185,11 +184,12 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
-/* Takes the lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
-   gc__heap_unlock need not return to one; that could wait, and let a collection run. */
+/* Takes the lock, which the thread does not have, for callers that have a new reference in no root when they unlock. No
+   attachment is parked then, so gc__heap_unlock need not return to one; that could wait, and let a collection run. */
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
-        gc__heap_lock(heap);
+        gc__save_registers(gc__my_registers);
+        gc__heap_lock_or_wait(heap);
         if (!gc__my_parked) return;
         gc__heap_unlock(heap);
     }

@@ -8,7 +8,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     if (gc__is_null(heap, "gc_stack_create", "heap")) return NULL;
     gc_stack *stack = (gc_stack *)calloc(1, sizeof *stack);
     if (!stack) {
-        gc__fail(GC_ERROR_MEMORY, "gc_stack_create: the system gives no memory for the stack's record");
+        gc__fail_memory("gc_stack_create", "the stack's record");
         return NULL;
     }
     stack->heap = heap;
@@ -21,7 +21,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
     return stack;
 }
 
-GC_API void gc_stack_destroy(gc_stack *stack) {
+GC_API __attribute__((cold)) void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
     gc__frames_assign(stack->heap, stack->frames, stack->last, NULL);

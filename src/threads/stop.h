@@ -20,13 +20,10 @@
 
 /* Warns about a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
-    char message[320];
-    snprintf(
-        message, sizeof message,
-        "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
-        "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
-        (unsigned long long)waited_ms, gc__thread_name(thread));
-    gc__warn(&heap->options, message);
+    gc__warn(&heap->options,
+             "a collection has waited for %llu ms for the thread `%s` to come to a safe point: have it call gc_safepoint in "
+             "loops that do not allocate, and bracket calls that block by GC_IN_MODE(thread, GC_MODE_PREEMPTIVE)",
+             (unsigned long long)waited_ms, gc__thread_name(thread));
 }
 
 /* Interrupts a thread by a signal if it may run compiled code, which need not poll. Returns whether it did. */

@@ -11,7 +11,6 @@
 
 #include "../space/index.h"
 #include "../space/window.h"
-#include "../trace/collector.h"
 #include "mode.h"
 
 GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
@@ -66,6 +65,7 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     size_t bytes = gc__index_range(region, at, end);
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
+    gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
     if (!gc__born_needs_cards(heap)) return;
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
 }
@@ -259,8 +259,9 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
 
 /* Returns whether the next windows are opened in generation 2. */
 GC__FN bool gc__is_born_old(const gc_heap *heap) {
-    if (!gc__has_pause_goal(heap) || gc__counted(&heap->born_bytes) >= heap->pace->born_left) return false;
-    return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
+    bool left = GC__HAS_MARKER && gc__counted(&heap->born_bytes) < heap->born_left;
+    if (!left || gc__heap_is_marking(heap)) return false;
+    return !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
 /* Keeps a hole for a smaller object, instead of the one that was kept longest. */

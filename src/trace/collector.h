@@ -35,9 +35,7 @@ typedef struct gc__pace {
     uint64_t trace_ns_per_mib[2];
     bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    /* Bytes that objects may still take in generation 2 before a nursery is traced to see what lives, and the bytes at
-       first. */
-    size_t born_left, born_bytes;
+    size_t born_bytes; /* the first value of heap->born_left, after the last nursery that was traced */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
     bool fills_holes;

@@ -251,7 +251,7 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
     }
     gc__lock_release(&heap->threads->roots_lock);
     if (reserved) return GC_OK;
-    return gc__fail(GC_ERROR_MEMORY, "gc_roots_add: the system gives no memory for the list of global roots");
+    return gc__fail_memory("gc_roots_add", "the list of global roots");
 }
 
 GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {

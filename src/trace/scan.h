@@ -68,7 +68,7 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word 
 /* Makes the final mark look at a table with a candidate's object again: at the slice with the entry if the entries
    lie in the table and the marker may trace it, otherwise at all of the table. */
 GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
-    uintptr_t low = gc__entry_low(entries) + i * gc__entry_bytes(entries), table = gc__traced;
+    uintptr_t low = gc__entry_low(entries) + i * entries->entry_bytes, table = gc__traced;
     bool pairs = entries->kind != GC_WEAK_REFS;
     if (!gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
         !(pairs && gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
@@ -87,7 +87,7 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
 GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
     bool many = gc__is_many(worker);
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
-    uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
+    uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * entries->entry_bytes;
     if (!entries->count) return;
     gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
     if (many) gc__lock_take(&worker->workers->space);
@@ -95,7 +95,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     if (many) gc__lock_release(&worker->workers->space);
     bool strong_keys = !listed || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!listed || entries->kind == GC_WEAK_KEYS);
-    const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
+    const uintptr_t bytes = entries->entry_bytes, keys = (uintptr_t)entries->keys;
     if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
@@ -176,9 +176,9 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     if (flags & GC__SLOT_ENTRIES) {
         gc_weak_entries entries = *(const gc_weak_entries *)slot;
         entries.count = gc__part_clip(part, gc__entry_low(&entries), gc__entry_high(&entries),
-                                      gc__entry_bytes(&entries), entries.count, &first);
+                                      entries.entry_bytes, entries.count, &first);
         entries.keys = gc__entry_key(&entries, first);
-        if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
+        entries.values = gc__entry_value(&entries, first);
         part->worker->visitor.visit(&part->worker->visitor, &entries, 1, flags);
     } else if (flags & GC__SLOT_STACK) {
         if (gc__traced >= part->from) part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
@@ -194,7 +194,7 @@ GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count
     const gc__part *all = part->all;
     const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
     uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
-    if (entries) high = gc__entry_high(entries) + entries->count * gc__entry_bytes(entries);
+    if (entries) high = gc__entry_high(entries) + entries->count * entries->entry_bytes;
     size_t i = 0, end = all->count;
     bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
     while (inside && i < end) { /* finds the first range that ends above `low` */
@@ -357,7 +357,7 @@ typedef struct gc__concurrent_visitor {
    with two long separate arrays, a part of the object would overlap most entries. */
 GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
-    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * entries->entry_bytes;
     bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
     return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
 }

@@ -8,10 +8,10 @@
    the object should have waited, the region is *unasked*, and the final mark scans them.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
-   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that
-   collection. No object is born there. So at any time a white object to which a scanned one refers is grey by then,
-   or about to be shaded by the thread that stores the reference. References from roots, young objects and waiting
-   objects are traced in the final pause. */
+   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that collection.
+   No object is born there. So at any time a white object to which a scanned one refers is grey by then, or about to be
+   shaded by the thread that stores the reference. References from roots, young objects and waiting objects are traced in
+   the final pause. */
 #pragma once
 
 #include "../space/mark_bits.h"

@@ -180,7 +180,7 @@ GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size
 GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     size_t cleared = 0;
-    const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
+    const uintptr_t bytes = entries->entry_bytes, keys = (uintptr_t)entries->keys;
     for (size_t i = 0; i < entries->count; i++) {
         if (!pairs && value) i = gc__entries_next(keys, i, entries->count, bytes, true);
         if (!pairs && !value) i = gc__entries_next(keys, i, entries->count, bytes, false);

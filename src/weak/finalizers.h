@@ -87,7 +87,7 @@ enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALI
 
 GC__FN size_t gc__due_count(const gc__due *due) { return (due->pairs.count - due->head) / 2; }
 
-GC__FN size_t gc__due_total(const gc__finalizers *all) {
+GC__OUT_OF_LINE size_t gc__due_total(const gc__finalizers *all) {
     return gc__due_count(&all->due[GC__NORMAL]) + gc__due_count(&all->due[GC__CRITICAL]);
 }
 
@@ -115,7 +115,7 @@ GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, si
 }
 
 /* Moves the queued pairs to the start of their list, if they are few compared to those that were taken out. */
-GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
+GC__COLD void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     gc__due *due = &all->due[queue];
     if (!due->head || due->pairs.count - due->head > due->head / 4) return;
     gc__due_shift(all, queue, 0, due->head);
@@ -263,7 +263,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 }
 
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
-GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
+GC__COLD void gc__finalizers_preclean_begin(gc__finalizers *all) {
     gc__preclean_begin(&all->old, 0);
     all->packed = all->packing = all->asked.count = all->sought = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
@@ -339,7 +339,6 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
     }
 }
 
-/* Forgets the finalizers that a thread runs, since its attachment ends. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -388,13 +387,9 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
         gc__is_null(finalizer, "gc_finalizer_register", "finalizer"))
         return GC_ERROR_ARGUMENT;
     gc_heap *heap = thread->heap;
-    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) ||
-        !gc__region_is_of(gc__region_of((uintptr_t)object), heap)) {
-        gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
-                 finalizer->finalize ? "the object is not one of this heap" : "there is no function");
-        GC_ASSERT(false, "%s", gc__last_message);
-        return GC_ERROR_MISUSE;
-    }
+    if (!finalizer->finalize || !gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
+        return gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_finalizer_register: %s",
+                                   finalizer->finalize ? "the object is not one of this heap" : "there is no function"));
     if (!gc__finalizer_promise(thread)) return gc__last_result;
     gc__finalizer_add(thread, object, finalizer);
     return GC_OK;
@@ -455,7 +450,7 @@ GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
 }
 
 /* Lets the marker shade what is queued when a cycle begins. */
-GC__HOT void gc__due_preclean_begin(gc__finalizers *all) {
+GC__COLD void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
         all->due[i].shading = all->due[i].pairs.count;
@@ -561,7 +556,7 @@ GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
 }
 
 /* In a remark, when nothing white can be reached: finalizers of old white objects are due. */
-GC__HOT void gc__finalizers_remark(gc_heap *heap) {
+GC__COLD void gc__finalizers_remark(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     size_t before = gc__due_total(all);
@@ -609,22 +604,23 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
 }
 
 /* Warns once about each finalizer that has run for longer than the host's patience. */
-GC__HOT void gc__finalizers_watch(gc_heap *heap) {
+GC__COLD void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    uint64_t now = gc__os_now_ns();
-    char message[256];
-    bool late = false;
+    uint64_t now = gc__os_now_ns(), ms = 0;
+    const char *type = NULL, *thread = NULL;
     gc__lock_take(&all->lock);
-    for (gc__finalizing *record = all->running; record && !late; record = record->next) {
-        uint64_t ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
+    for (gc__finalizing *record = all->running; record && !type; record = record->next) {
+        ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
         if (record->reported || ms < heap->options.patience_ms) continue;
-        late = record->reported = true;
-        snprintf(message, sizeof message,
-                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
-                 record->type, (unsigned long long)ms, gc__thread_name(record->thread));
+        record->reported = true;
+        type = record->type;
+        thread = gc__thread_name(record->thread);
     }
     gc__lock_release(&all->lock);
-    if (late) gc__warn(&heap->options, message);
+    if (type)
+        gc__warn(&heap->options,
+                 "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it", type,
+                 (unsigned long long)ms, thread);
 }
 
 /* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is

@@ -105,6 +105,16 @@ GC__FN gc_word *gc__handle_extra(gc__handle_segment *segment, size_t index) {
     return &segment->extras[index / GC__HANDLE_BLOCK][index % GC__HANDLE_BLOCK];
 }
 
+/* Return the kind, and the extra word, of the handle with that place. */
+GC__FN gc_handle_kind gc__place_kind(const gc_word *place) {
+    const gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    return gc__handle_kind(segment, gc__handle_index(segment, (uintptr_t)place));
+}
+GC__FN gc_word *gc__place_extra(const gc_word *place) {
+    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    return gc__handle_extra(segment, gc__handle_index(segment, (uintptr_t)place));
+}
+
 GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t index) {
     uintptr_t tag = __atomic_load_n(&segment->tags[index], __ATOMIC_RELAXED);
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
@@ -120,21 +130,24 @@ GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc_word word = GC__WORD(address);
     bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be formatting the region */
     /* An object that has just been born old has no mark yet. */
-    if (!linear && (!heap->pace->born_left || gc__mark_get(address))) return gc__mark_get(address);
+    if (!linear && (!heap->born_left || gc__mark_get(address))) return gc__mark_get(address);
     return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
 }
 
-GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
+/* Must be called after `ref` was stored to the place, or to its extra word. */
+GC__FN void gc__place_remember(const gc_word *place, uintptr_t ref) {
+    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    size_t clump = gc__handle_index(segment, (uintptr_t)place) / GC__HANDLE_CLUMP;
+    uint8_t *youth = &segment->youth[clump];
     GC_ASSERT(gc__seems_object(segment->heap, ref),
               "%p was given to a handle, but no object begins there: it is an address within an object, or one that a collection "
               "has made stale",
               (void *)ref);
-    uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
     if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) {
         __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
         __atomic_store_n(&segment->young, (uint8_t)1, __ATOMIC_RELAXED);
     }
-    if (GC__HAS_MARKER) __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
+    if (GC__HAS_MARKER) __atomic_store_n(&segment->precleaned[clump], (uint16_t)0, __ATOMIC_RELEASE);
 }
 
 GC__FN void gc__handle_cache_push(gc__handle_cache *cache, gc_word *place) {
@@ -150,7 +163,7 @@ GC__FN gc_word *gc__handle_cache_pop(gc__handle_cache *cache) {
     return place;
 }
 
-GC__FN void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, size_t count) {
+GC__OUT_OF_LINE void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, size_t count) {
     for (; count && from->count; count--) gc__handle_cache_push(to, gc__handle_cache_pop(from));
 }
 
@@ -163,8 +176,7 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 /* Reports that memory for handles was refused, which counts towards the limit. */
 GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
     gc__count(&heap->metadata_bytes, 0 - bytes);
-    gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
-    return false;
+    return gc__fail_memory("gc_handle_create", "more handles") == GC_OK;
 }
 
 /* Adds a segment; its free blocks are linked by their first places. Requires the handles' lock. */
@@ -290,13 +302,12 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     gc_word *place = gc__handle_take(heap, kind, mine);
     if (!place) return NULL;
-    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
-    size_t index = gc__handle_index(segment, (uintptr_t)place);
-    if (extra) __atomic_store_n(gc__handle_extra(segment, index), extra, __ATOMIC_RELEASE);
+    if (extra) __atomic_store_n(gc__place_extra(place), extra, __ATOMIC_RELEASE);
     if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELEASE);
-    if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
-    if (object) gc__handle_remember(segment, index, object);
-    gc_handle handle = gc__handle_value(segment, index);
+    if (extra && kind == GC_HANDLE_DEPENDENT) gc__place_remember(place, extra);
+    if (object) gc__place_remember(place, object);
+    const gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    gc_handle handle = gc__handle_value(segment, gc__handle_index(segment, (uintptr_t)place));
     gc__handle_note(heap, handle, kind, true);
     return handle;
 }
@@ -315,87 +326,80 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-/* Finds the place of a handle. Returns false if the handle is NULL or was destroyed. */
-GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
+/* Returns the place of a handle; NULL if the handle is NULL or was destroyed. */
+GC__INLINED gc_word *gc__handle_at(gc_handle handle) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
-    if (GC__UNLIKELY(!place)) return false;
-    *segment = gc__handle_segment_of(place);
-    *index = gc__handle_index(*segment, place);
-    uintptr_t tag = __atomic_load_n(&(*segment)->tags[*index], __ATOMIC_RELAXED);
-    return GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT);
+    if (GC__UNLIKELY(!place)) return NULL;
+    const gc__handle_segment *segment = gc__handle_segment_of(place);
+    uintptr_t tag = __atomic_load_n(&segment->tags[gc__handle_index(segment, place)], __ATOMIC_RELAXED);
+    return GC__LIKELY(tag == (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT) ? (gc_word *)place : NULL;
 }
 
-GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
-    if (gc__is_null(handle, caller, "handle")) return;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
+GC__OUT_OF_LINE gc_word *gc__handle_lost(gc_handle handle, const char *caller) {
+    if (!gc__is_null(handle, caller, "handle"))
+        gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: the handle %p was destroyed", caller, (void *)handle));
+    return NULL;
 }
 
-/* Finds the place of a handle, or fails with gc__fail. */
-GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
-    if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
-    gc__handle_lost(handle, caller);
-    return false;
+/* Returns the place of a handle, or NULL with gc__fail. */
+GC__INLINED gc_word *gc__handle_find(gc_handle handle, const char *caller) {
+    gc_word *place = gc__handle_at(handle);
+    return GC__LIKELY(place != NULL) ? place : gc__handle_lost(handle, caller);
 }
 
-/* Finds the place of a handle that must belong to the heap, or fails with gc__fail. */
-GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller, gc__handle_segment **segment,
-                               size_t *index) {
-    if (!gc__handle_find(handle, caller, segment, index)) return false;
-    if (GC__LIKELY((*segment)->heap == heap)) return true;
-    gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return false;
+/* Returns the place of a handle that must belong to the heap, or NULL with gc__fail. */
+GC__OUT_OF_LINE gc_word *gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller) {
+    gc_word *place = gc__handle_find(handle, caller);
+    if (!place || GC__LIKELY(gc__handle_segment_of((uintptr_t)place)->heap == heap)) return place;
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: the handle %p belongs to another heap", caller, (void *)handle));
+    return NULL;
 }
 
-/* Finds the extra word of a handle that must be of the kind, or fails with gc__fail. */
-GC__OUT_OF_LINE gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
-                                      gc__handle_segment **segment, size_t *index) {
-    if (!gc__handle_find(handle, caller, segment, index)) return NULL;
-    if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);
-    gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
-             kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED");
-    GC_ASSERT(false, "%s", gc__last_message);
+/* Returns the place of a handle that must be of the kind, which has an extra word, or NULL with gc__fail. */
+GC__OUT_OF_LINE gc_word *gc__handle_find_with_extra(gc_handle handle, const char *caller, gc_handle_kind kind) {
+    gc_word *place = gc__handle_find(handle, caller);
+    if (!place || gc__place_kind(place) == kind) return place;
+    gc__misused(gc__fail(GC_ERROR_HANDLE, "%s: %p is a handle of another kind than %s", caller, (void *)handle,
+                         kind == GC_HANDLE_DEPENDENT ? "GC_HANDLE_DEPENDENT" : "GC_HANDLE_REF_COUNTED"));
     return NULL;
 }
 
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
     GC__API_SCOPE("gc_handle_duplicate");
     if (gc__is_null(heap, "gc_handle_duplicate", "heap")) return NULL;
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_find_in(heap, handle, "gc_handle_duplicate", &segment, &index)) return NULL;
-    gc_handle_kind kind = gc__handle_kind(segment, index);
-    uintptr_t extra = gc__handle_has_extra(kind) ? *gc__handle_extra(segment, index) : 0;
-    return gc__handle_make(heap, kind, (uintptr_t)gc_handle_get(handle), extra);
+    const gc_word *place = gc__handle_find_in(heap, handle, "gc_handle_duplicate");
+    if (!place) return NULL;
+    gc_handle_kind kind = gc__place_kind(place);
+    uintptr_t extra = gc__handle_has_extra(kind) ? *gc__place_extra(place) : 0;
+    return gc__handle_make(heap, kind, __atomic_load_n(place, __ATOMIC_ACQUIRE), extra);
 }
 
-GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handle_cache *cache) {
-    uint16_t *tag = &segment->tags[index];
+GC__FN void gc__handle_free(gc_word *place, gc__handle_cache *cache) {
+    gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
+    uint16_t *tag = &segment->tags[gc__handle_index(segment, (uintptr_t)place)];
     __atomic_store_n(tag, (uint16_t)(*tag + 1), __ATOMIC_RELAXED);
-    if (gc__handle_has_extra(gc__handle_kind(segment, index)))
-        __atomic_store_n(gc__handle_extra(segment, index), (gc_word)0, __ATOMIC_RELAXED);
-    gc__handle_cache_push(cache, &segment->places[index]);
+    if (gc__handle_has_extra(gc__place_kind(place)))
+        __atomic_store_n(gc__place_extra(place), (gc_word)0, __ATOMIC_RELAXED);
+    gc__handle_cache_push(cache, place);
 }
 
 GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     GC__API_SCOPE("gc_handle_destroy");
-    gc__handle_segment *segment;
-    size_t index;
     if (!handle) return GC_OK;
     if (gc__handles_are_kept(heap, "gc_handle_destroy")) return GC_ERROR_MISUSE;
-    if (!gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return gc__last_result;
-    gc_handle_kind kind = gc__handle_kind(segment, index);
+    gc_word *place = gc__handle_find_in(heap, handle, "gc_handle_destroy");
+    if (!place) return gc__last_result;
+    gc_handle_kind kind = gc__place_kind(place);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
     if (!mine && gc__handles_are_elsewhere(heap) && gc__refuse_in_trace("gc_handle_destroy")) return GC_ERROR_MISUSE;
     gc__handle_note(heap, handle, kind, false);
-    if (mine) gc__handle_free(segment, index, &mine[kind]);
+    if (mine) gc__handle_free(place, &mine[kind]);
     if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return GC_OK;
     gc__lock_take(&heap->handles->lock);
     if (mine)
         gc__handle_cache_move(&mine[kind], shared, GC__HANDLE_CACHE_MAX / 2);
     else
-        gc__handle_free(segment, index, shared);
+        gc__handle_free(place, shared);
     gc__lock_release(&heap->handles->lock);
     return GC_OK;
 }
@@ -410,10 +414,8 @@ GC__FN void gc__handles_return_cached(gc_thread *thread) {
 }
 
 GC_API void *gc_handle_get(gc_handle handle) {
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_find(handle, "gc_handle_get", &segment, &index)) return NULL;
-    return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
+    const gc_word *place = gc__handle_find(handle, "gc_handle_get");
+    return place ? (void *)__atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
 }
 
 /* Returns whether the place is one of the segment's, in use, and has the handle's tag. Asserts nothing. */
@@ -442,51 +444,41 @@ GC_API gc_result gc_handle_try_get(gc_handle handle, void **object) {
     if (gc__is_null(object, "gc_handle_try_get", "object")) return GC_ERROR_ARGUMENT;
     *object = NULL;
     if (!handle) return gc__fail(GC_ERROR_ARGUMENT, "gc_handle_try_get: handle is NULL");
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_at(handle, &segment, &index))
-        return gc__fail(GC_ERROR_HANDLE, "gc_handle_try_get: the handle %p was destroyed", (void *)handle);
-    *object = (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
+    const gc_word *place = gc__handle_at(handle);
+    if (!place) return gc__fail(GC_ERROR_HANDLE, "gc_handle_try_get: the handle %p was destroyed", (void *)handle);
+    *object = (void *)__atomic_load_n(place, __ATOMIC_ACQUIRE);
     return GC_OK;
 }
 
 GC_API gc_result gc_handle_set(gc_handle handle, void *object) {
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_find(handle, "gc_handle_set", &segment, &index)) return gc__last_result;
-    __atomic_store_n(&segment->places[index], (uintptr_t)object, __ATOMIC_RELEASE);
-    gc__handle_remember(segment, index, (uintptr_t)object);
+    gc_word *place = gc__handle_find(handle, "gc_handle_set");
+    if (!place) return gc__last_result;
+    __atomic_store_n(place, (uintptr_t)object, __ATOMIC_RELEASE);
+    gc__place_remember(place, (uintptr_t)object);
     return GC_OK;
 }
 
 GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *expected) {
-    gc__handle_segment *segment;
-    size_t index;
-    if (!gc__handle_find(handle, "gc_handle_compare_exchange", &segment, &index)) return NULL;
-    gc_word held = (uintptr_t)expected;
-    if (__atomic_compare_exchange_n(&segment->places[index], &held, (uintptr_t)object, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST))
-        gc__handle_remember(segment, index, (uintptr_t)object);
+    gc_word *place = gc__handle_find(handle, "gc_handle_compare_exchange"), held = (uintptr_t)expected;
+    if (!place) return NULL;
+    if (__atomic_compare_exchange_n(place, &held, (uintptr_t)object, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        gc__place_remember(place, (uintptr_t)object);
     return (void *)held;
 }
 
 /* The clump's youth must account for a dependent, which is a reference, but not for a host word. */
 GC__FN gc_result gc__handle_set_extra(gc_handle handle, const char *caller, gc_handle_kind kind, void *word) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, caller, kind, &segment, &index);
-    if (!extra) return gc__last_result;
-    __atomic_store_n(extra, (uintptr_t)word, __ATOMIC_RELEASE);
-    if (kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, (uintptr_t)word);
+    gc_word *place = gc__handle_find_with_extra(handle, caller, kind);
+    if (!place) return gc__last_result;
+    __atomic_store_n(gc__place_extra(place), (uintptr_t)word, __ATOMIC_RELEASE);
+    if (kind == GC_HANDLE_DEPENDENT) gc__place_remember(place, (uintptr_t)word);
     return GC_OK;
 }
 
 GC_API void *gc_handle_dependent(gc_handle handle) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT, &segment, &index);
-    if (!extra || !__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE)) return NULL;
-    return (void *)__atomic_load_n(extra, __ATOMIC_ACQUIRE);
+    const gc_word *place = gc__handle_find_with_extra(handle, "gc_handle_dependent", GC_HANDLE_DEPENDENT);
+    if (!place || !__atomic_load_n(place, __ATOMIC_ACQUIRE)) return NULL;
+    return (void *)__atomic_load_n(gc__place_extra(place), __ATOMIC_ACQUIRE);
 }
 
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
@@ -494,10 +486,8 @@ GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent) {
 }
 
 GC_API void *gc_handle_host_word(gc_handle handle) {
-    gc__handle_segment *segment;
-    size_t index;
-    gc_word *extra = gc__handle_find_extra(handle, "gc_handle_host_word", GC_HANDLE_REF_COUNTED, &segment, &index);
-    return extra ? (void *)__atomic_load_n(extra, __ATOMIC_RELAXED) : NULL;
+    const gc_word *place = gc__handle_find_with_extra(handle, "gc_handle_host_word", GC_HANDLE_REF_COUNTED);
+    return place ? (void *)__atomic_load_n(gc__place_extra(place), __ATOMIC_RELAXED) : NULL;
 }
 
 GC_API gc_result gc_handle_set_host_word(gc_handle handle, void *word) {

@@ -36,7 +36,7 @@ GC__FN bool gc__preclean_locked(gc_heap *heap, gc__lock *lock, bool (*step)(gc_h
 }
 
 /* Returns whether a pass is under way, or one begins. */
-GC__FN bool gc__preclean_is_due(gc__preclean *all) {
+GC__OUT_OF_LINE bool gc__preclean_is_due(gc__preclean *all) {
     if (all->runs || !all->again || !all->passes) return all->runs;
     all->passes--;
     all->again = false;
@@ -46,7 +46,7 @@ GC__FN bool gc__preclean_is_due(gc__preclean *all) {
 
 /* Ends a pass if it is over. Returns whether there is more to do. Another pass pays off if this one has shaded an
    object or has met many stores, and after the next collection. */
-GC__FN bool gc__preclean_goes_on(gc__preclean *all, bool over) {
+GC__OUT_OF_LINE bool gc__preclean_goes_on(gc__preclean *all, bool over) {
     all->runs = !over;
     all->again |= over && all->stored > GC__PRECLEAN_FEW;
     return all->runs || (all->again && all->passes);
@@ -90,7 +90,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
 }
 
 /* Begins a cycle: no handle is precleaned. */
-GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
+GC__COLD void gc__handles_preclean_begin(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->precleaned, 0, sizeof segment->precleaned);
     gc__preclean_begin(&heap->handles->preclean, GC__PRECLEAN_PASSES);
@@ -240,14 +240,14 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
         gc__shade_wait(precleaner->heap, gc__traced);
         return;
     }
-    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
+    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), entries->entry_bytes,
                           entries->count, &first);
     for (size_t i = first; i < first + count; i++) {
         bool lives = gc__entry_part_is_clean(precleaner, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
         bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
         if (entries->kind != GC_WEAK_REFS)
             lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
-        uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
+        uintptr_t at = gc__entry_low(entries) + i * entries->entry_bytes;
         uintptr_t from = precleaner->part.from, offset = gc__max(at, from) - from;
         if (!lives) precleaner->left |= UINT32_C(1) << offset / GC__TABLE_SLICE;
     }

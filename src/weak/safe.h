@@ -41,18 +41,14 @@ GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
 }
 
 /* The object may move or die during the host's release, so nothing of it is read after that. */
-GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
+GC__COLD void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
     int error = errno;
     bool closed;
     {
         GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
         closed = kind->release(value);
     }
-    if (!closed) {
-        char message[256];
-        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
-        gc__warn(&thread->heap->options, message);
-    }
+    if (!closed) gc__warn(&thread->heap->options, "the release of a %s (value %lld) failed", kind->name, (long long)value);
     errno = error;
 }
 

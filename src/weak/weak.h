@@ -24,10 +24,8 @@ typedef struct gc__clumps {
     void *context;
 } gc__clumps;
 
-/* Whether settled handles are passed over. */
 GC__FN bool gc__handles_skip(const gc__handles *handles) { return GC__HAS_MARKER && handles->skips; }
 
-/* Returns whether no handle of the chunk needs processing. */
 GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
     uint64_t words[GC__HANDLE_CHUNK / 4], some = 0, all = ~(uint64_t)0;
     size_t from = piece * GC__HANDLE_CHUNK;
@@ -96,7 +94,6 @@ GC__HOT void gc__clumps_unit(void *context, size_t unit) {
     for (size_t block = from; block < from + GC__CHUNK_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
 }
 
-/* Calls f for handles in the chosen chunks. */
 GC__HOT void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
     gc__clumps all = {heap->handles, kinds, false, f, context};
     for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);
@@ -113,14 +110,12 @@ GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool w
 typedef struct gc__handle_visitor {
     gc_heap *heap;
     gc_visitor *visitor;
+    unsigned flags;
 } gc__handle_visitor;
 
 GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first, size_t count) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, 0);
-}
-
-GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first, size_t count) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, GC_SLOT_PINNED);
+    const gc__handle_visitor *all = (const gc__handle_visitor *)context;
+    gc_visit(all->visitor, &segment->places[first], count, all->flags);
 }
 
 GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first, size_t count) {
@@ -140,11 +135,12 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
 }
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
-    gc__handle_visitor all = {heap, visitor};
+    gc__handle_visitor all = {heap, visitor, GC_SLOT_PINNED};
     bool skips = gc__is_mark_end(heap) || gc__is_remark(heap);
     if (skips) gc__handles_preclean_last(heap);
     gc__clumps_choose(heap, generation, skips && !gc__is_checkmarked(heap)); /* checkmark begins with all roots */
-    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_strong, &all);
+    all.flags = 0;
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
     gc__finalizers_visit_due(heap, visitor);
@@ -268,7 +264,7 @@ GC__FN void gc__remark_waits(gc_heap *heap) {
    and finds out which finalizers are due. The young generations have been collected in this pause, so their objects
    are alive, and the old ones to which they and roots refer were shaded. Long weak references wait for the final mark,
    when it is known which objects finalizers can reach. Without memory for lists, all of it is left to the final mark. */
-GC__HOT void gc__remark(gc_heap *heap) {
+GC__COLD void gc__remark(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__is_remark(heap) || !gc__heap_is_marking(heap) || gc__marker_is_spoilt(heap)) return;
     gc__phase_begin(heap, GC_PHASE_REMARK);
@@ -307,7 +303,7 @@ GC__COLD void gc__handles_check_clump(void *context, gc__handle_segment *segment
 }
 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
-    gc__handle_visitor all = {heap, visitor};
+    gc__handle_visitor all = {heap, visitor, 0};
     gc__lock_take(&heap->handles->lock);
     gc__clumps_choose(heap, 2, false);
     gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, gc__handles_check_clump, &all);

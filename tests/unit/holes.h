@@ -57,7 +57,7 @@ static void holes_are_filled(void) {
     GC_ROOTS(gc, held, array);
     held = leave_holes();
     ok(heap->pace->fills_holes, "holes between old objects are to be filled");
-    heap->pace->born_left = 0;
+    heap->born_left = 0;
     while (gc__marker_turn(heap, 1)) continue;
     size_t listed = heap->old_holes.bytes, before = old_regions(), filled = 0;
     ok(listed > HELD * 20, "the marker lists them: %zu bytes", listed);

@@ -88,7 +88,7 @@ static void room_is_estimated(void) {
     GC_ROOTS(gc, held);
     held = leave_holes();
     gc__stale_clear(heap, SIZE_MAX);
-    heap->pace->born_left = 0;
+    heap->born_left = 0;
     size_t unlisted = heap->unlisted_bytes, regions = gc__marking_room(heap) - unlisted / 2;
     ok(unlisted && !heap->old_holes.bytes, "holes that are not listed are known to be there: %zu bytes", unlisted);
     while (gc__marker_turn(heap, 1)) continue;

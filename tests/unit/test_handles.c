@@ -294,10 +294,7 @@ static void store_behind(void *kind) {
     gc_handle handle = *(int *)kind == GC_HANDLE_DEPENDENT ? gc_handle_create_dependent(heap, n, n)
                                                            : gc_handle_create(heap, *(gc_handle_kind *)kind, n);
     full(), full();
-    gc__handle_segment *segment = NULL;
-    size_t index = 0;
-    gc__handle_find(handle, "", &segment, &index);
-    gc_word *slot = *(int *)kind == GC_HANDLE_DEPENDENT ? gc__handle_extra(segment, index) : &segment->places[index];
+    gc_word *place = gc__handle_find(handle, ""), *slot = *(int *)kind == GC_HANDLE_DEPENDENT ? gc__place_extra(place) : place;
     *slot = (gc_word)new_node(2);
     gc_heap_verify(heap);
 }

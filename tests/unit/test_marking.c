@@ -775,9 +775,9 @@ static void mark_and_settle(void) {
 static size_t settled_clumps(gc_handle *handles) {
     size_t count = 0;
     for (size_t i = 0; i < SETTLING; i += GC__HANDLE_CLUMP) {
-        gc__handle_segment *segment;
-        size_t index;
-        if (gc__handle_at(handles[i], &segment, &index)) count += segment->precleaned[index / GC__HANDLE_CLUMP] == GC__ALL_PRECLEANED;
+        uintptr_t place = (uintptr_t)gc__handle_at(handles[i]);
+        const gc__handle_segment *segment = gc__handle_segment_of(place);
+        if (place) count += segment->precleaned[gc__handle_index(segment, place) / GC__HANDLE_CLUMP] == GC__ALL_PRECLEANED;
     }
     return count;
 }

@@ -265,11 +265,11 @@ static void goal_comes_and_goes(void) {
     gc__pace *pace = heap->pace;
     pace->tenures_at_once = true;
     pace->tenured_percent = 95;
-    pace->born_left = 7;
+    heap->born_left = 7;
     gc_barrier_switch(GC_BARRIER_BYTE_REGION);
     gc_collect(heap, 2, 0);
     is(heap->options.concurrent, GC_CONCURRENT_OFF, "a barrier that shows too little ends concurrent cycles");
-    ok(!pace->tenures_at_once && !pace->born_left && !pace->tenured_percent, "and nurseries are looked at anew");
+    ok(!pace->tenures_at_once && !heap->born_left && !pace->tenured_percent, "and nurseries are looked at anew");
     pace->nursery_grows = (size_t)64 << 20;
     gc_barrier_switch(GC_BARRIER_RANK_SUM);
     gc_collect(heap, 2, 0);
