@@ -103,6 +103,12 @@ GC__FN bool gc__os_has_waits(void) {
     return gc__os_waits.wait != NULL;
 }
 
+/* Other threads of the process have been ended already. */
+GC__COLD bool gc__os_is_ending(void) {
+    gc__os_has_waits();
+    return gc__os_waits.is_ending && gc__os_waits.is_ending();
+}
+
 GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
     if (gc__os_has_waits()) gc__os_waits.wake_all(word);
 }
@@ -148,7 +154,7 @@ GC__COLD bool gc__lock_wait(gc__lock *lock, uint64_t end_ns) {
     while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0) {
         uint64_t now = end_ns == UINT64_MAX ? 0 : gc__os_now_ns(), left = end_ns > now ? end_ns - now : 0;
         if (!left) return false;
-        if (gc__os_has_waits() && gc__os_waits.is_ending && gc__os_waits.is_ending()) return true;
+        if (gc__os_is_ending()) return true;
         gc__os_wait_for(&lock->state, 2, left < ENDING_MS * GC__NS_PER_MS ? left : ENDING_MS * GC__NS_PER_MS);
     }
     return true;
@@ -244,10 +250,10 @@ static uint32_t gc__os_end_index = GC__OS_NO_INDEX; /* of fiber-local storage; a
 
 /* The system calls this at the end of the thread before the callbacks of libraries, for which it holds a lock that other
    threads need to end, too: waiting for a collection there could wait for ever. It also calls this when another fiber than
-   the running one is deleted, which ends no thread. */
+   the running one is deleted, which ends no thread, and when the process ends, which needs nothing. */
 GC__COLD void gc__os_end_call(void *stack_end) {
     bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
-    if (end && (uintptr_t)stack_end == gc__os_stack_end() && end()) end();
+    if (end && (uintptr_t)stack_end == gc__os_stack_end() && !gc__os_is_ending() && end()) end();
 }
 
 /* The destructors of mingw-w64's pthreads run before all that, without a lock. Programs that have no pthreads do not have

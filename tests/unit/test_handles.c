@@ -5,23 +5,18 @@
 
 #include <pthread.h>
 
-/* The table's allocations, which a test can have fail. */
+/* The table's allocations, which a test can have fail: by calloc, and by what the system has for aligned memory. */
 static size_t allocations, allocations_most = SIZE_MAX;
-static void *may_fail(void *memory) {
-    if (allocations++ < allocations_most) return memory;
-    free(memory);
-    return NULL;
-}
-static int segment_allocate(void **memory, size_t alignment, size_t bytes) {
-    return posix_memalign(memory, alignment, bytes) == 0 && (*memory = may_fail(*memory)) ? 0 : 12;
-}
-#define calloc(count, bytes) may_fail(calloc(count, bytes))
-#define posix_memalign segment_allocate
+static bool has_memory(void) { return allocations++ < allocations_most; }
+#define calloc(count, bytes) (has_memory() ? calloc(count, bytes) : NULL)
+#define posix_memalign(memory, alignment, bytes) (has_memory() ? posix_memalign(memory, alignment, bytes) : 12)
+#define _aligned_malloc(bytes, alignment) (has_memory() ? _aligned_malloc(bytes, alignment) : NULL)
 
 #define GC_IMPLEMENTATION
 #include "../fixture.h"
 #undef calloc
 #undef posix_memalign
+#undef _aligned_malloc
 
 static const char *const kind_names[] = {"weak", "weak long", "strong", "pinned", "dependent", "ref-counted"};
 
