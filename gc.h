@@ -1816,9 +1816,10 @@ GC_API bool gc_step(gc_heap *heap, unsigned us);
 GC_API bool gc_heap_contains(gc_heap *heap, const void *address);
 /* The object that covers the address, which may be any. [cooperative; may wait; NULL: no object] */
 GC_API void *gc_heap_object_at(gc_heap *heap, const void *address);
-/* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. It rises as the object survives,
-   and falls where a collection gives mutators the holes around objects that stay in place: gc_collection.demoted_bytes
-   tells. [cooperative; never collects; cannot fail] */
+/* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. A new object's is 0, or 2 in a
+   heap with a goal for pauses where nearly all new objects survive. It rises as the object survives, and falls where a
+   collection gives mutators the holes around objects that stay in place: gc_collection.demoted_bytes tells. [cooperative;
+   never collects; cannot fail] */
 GC_API int gc_object_generation(const void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);
