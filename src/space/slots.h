@@ -4,6 +4,7 @@
 
 #include "../api/value_stack.h"
 #include "../api/weak.h"
+#include "../base/words.h"
 #include "object.h"
 
 /* Returns the object's address in a slot's word, 0 if it holds none. */

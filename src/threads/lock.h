@@ -132,9 +132,9 @@ GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function
 
 /* Takes the lock once more, if the calling thread has it. Returns whether it has. */
 GC__OUT_OF_LINE bool gc__heap_lock_again(gc_heap *heap) {
-    bool mine = gc__heap_is_locked(heap);
-    heap->threads->lock_depth += mine;
-    return mine;
+    if (!gc__heap_is_locked(heap)) return false;
+    heap->threads->lock_depth++;
+    return true;
 }
 
 /* Takes the lock, after the caller has saved its registers. */

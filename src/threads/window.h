@@ -9,7 +9,9 @@
    marked, objects are born young: one that is born old would have to be marked, and each store into it logged. */
 #pragma once
 
+#include "../space/holes.h"
 #include "../space/index.h"
+#include "../space/profiler.h"
 #include "../space/window.h"
 #include "mode.h"
 

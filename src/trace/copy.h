@@ -1,6 +1,7 @@
 /* Copying survivors. */
 #pragma once
 
+#include "../space/holes.h"
 #include "../space/window.h"
 #include "claim.h"
 #include "workers.h"

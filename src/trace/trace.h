@@ -2,6 +2,7 @@
    conservative words have found. */
 #pragma once
 
+#include "../space/profiler.h"
 #include "parallel.h"
 #include "roots.h"
 
