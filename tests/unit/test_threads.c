@@ -738,7 +738,8 @@ static void in_the_middle(void *argument) {
     do_allocate();
     for (int i = 0; i < 2; i++) interrupted(); /* has every function bound that a call binds only once */
     if (gc_thread_mode(gc) != GC_MODE_COOPERATIVE) do_mode();
-    step_at = interrupted == do_collect ? 200 : count_steps(interrupted) * 2 / 3;
+    /* Within the first of the two calls, if there are two. */
+    step_at = interrupted == do_collect ? 200 : count_steps(interrupted) * (interrupted == do_roots ? 1 : 2) / 3;
     step_call = forbidden[which % FORBIDDEN].call;
     single_step_each = at_step;
     if (interrupted != do_collect) single_step_begin();
