@@ -85,12 +85,9 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
     if (!region || window->start == window->next) return;
     uintptr_t next = (uintptr_t)window->next;
-    if (gc__window_is_old(window)) {
-        gc__born_flush(window, zeroed);
-        window->start = window->next;
-        return;
-    }
+    if (gc__window_is_old(window)) gc__born_flush(window, zeroed);
     window->start = window->next;
+    if (gc__window_is_old(window)) return;
     if (region->formatted) {
         gc__filler_write(next, (uintptr_t)window->end - next);
         gc__index_anew(region);
@@ -261,16 +258,14 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
 
 /* Returns whether the next windows are opened in generation 2. */
 GC__FN bool gc__is_born_old(const gc_heap *heap) {
-    bool left = GC__HAS_MARKER && gc__counted(&heap->born_bytes) < heap->born_left;
-    if (!left || gc__heap_is_marking(heap)) return false;
-    return !gc__stress_of(heap) && !gc__profiler_of(heap);
+    if (!GC__HAS_MARKER || gc__counted(&heap->born_bytes) >= heap->born_left) return false;
+    return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
 /* Keeps a hole for a smaller object, instead of the one that was kept longest. */
 GC__FN void gc__born_pass(gc__local_spans *spans, uintptr_t from, uintptr_t end) {
-    uintptr_t *pair = &spans->passed[2 * (spans->passed_next % GC__PASSED)];
     if (end - from < GC__BORN_HOLE) return;
-    spans->passed_next++;
+    uintptr_t *pair = &spans->passed[2 * (spans->passed_next++ % GC__PASSED)];
     pair[0] = from;
     pair[1] = end;
 }
@@ -339,8 +334,7 @@ GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *wi
     bool large = bytes >= GC__BORN_LARGE;
     while (large || !gc__born_open_next(spans, window, zeroed, bytes)) {
         gc__region *region = large ? NULL : gc__born_take_sparse(heap);
-        bool fresh = !region;
-        if (fresh) region = gc__born_take_fresh(heap);
+        if (!region) region = gc__born_take_fresh(heap);
         if (!region && !large) return false;
         if (region) {
             gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
