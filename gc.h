@@ -7735,13 +7735,10 @@ GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
 }
 
 /* Ends the filling of a region of generation 2. The rest of its holes waits for the next cycle. */
-GC__FN void gc__born_leave(gc__local_spans *spans) {
-    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
-    spans->old = NULL;
-}
 GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     gc__born_count(heap, spans);
-    gc__born_leave(spans);
+    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
+    spans->old = NULL;
 }
 
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
@@ -7809,7 +7806,8 @@ GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
     *link = spans->first;
     spans->left_bytes += spans->bytes;
     spans->first = spans->bytes = 0;
-    gc__born_leave(spans);
+    spans->old = NULL;
+    memset(spans->passed, 0, sizeof spans->passed);
 }
 
 /* Lists the holes, which count as allocated. */
@@ -10366,9 +10364,12 @@ typedef struct gc__marker {
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
 /* Records that marked objects of the region are in no list. */
-GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
-    __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after their mark bits */
+GC__IN_BARRIER GC__FN void gc__shade_left(gc__region *region, uint8_t flags) {
+    __atomic_fetch_or(&region->unscanned, flags, __ATOMIC_RELEASE); /* after their mark bits */
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
+    gc__shade_left(region, GC__UNSCANNED | GC__UNCOUNTED);
 }
 
 GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) {

@@ -111,13 +111,10 @@ GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
 }
 
 /* Ends the filling of a region of generation 2. The rest of its holes waits for the next cycle. */
-GC__FN void gc__born_leave(gc__local_spans *spans) {
-    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
-    spans->old = NULL;
-}
 GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     gc__born_count(heap, spans);
-    gc__born_leave(spans);
+    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
+    spans->old = NULL;
 }
 
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
@@ -185,7 +182,8 @@ GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
     *link = spans->first;
     spans->left_bytes += spans->bytes;
     spans->first = spans->bytes = 0;
-    gc__born_leave(spans);
+    spans->old = NULL;
+    memset(spans->passed, 0, sizeof spans->passed);
 }
 
 /* Lists the holes, which count as allocated. */

@@ -108,9 +108,12 @@ typedef struct gc__marker {
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
 /* Records that marked objects of the region are in no list. */
-GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
-    __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after their mark bits */
+GC__IN_BARRIER GC__FN void gc__shade_left(gc__region *region, uint8_t flags) {
+    __atomic_fetch_or(&region->unscanned, flags, __ATOMIC_RELEASE); /* after their mark bits */
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
+    gc__shade_left(region, GC__UNSCANNED | GC__UNCOUNTED);
 }
 
 GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) {
