@@ -181,7 +181,33 @@
    GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
    referred to the object before it moved. A word is a uintptr_t.
    Or two numbers instead, by which collectors in libraries (gc_standalone.h) know values, too. GC_VALUE_MASK and
-   GC_VALUE_TAG: a word refers to an object if (word & mask) == tag, and then to the object at word - tag. */
+   GC_VALUE_TAG: a word refers to an object if (word & mask) == tag, and then to the object at word - tag.
+   Or, where a value is a struct of a word and a tag beside it, GC_VALUE_SLOT_IS_REF(slot): whether the word at `slot` (a const
+   void *) is the address of an object. Null is allowed. GC_VALUE_BYTES is the size of such a struct, a multiple of 8, whose
+   first member is the word; 16 if the host does not say. Values that follow one another have that distance, and where values
+   are counted, these are. With `concurrent` the marker may read the tag of one value with the word of another while a thread
+   stores both: it checks what it then takes for an address, so the two may be stored in any order, but each at once. */
+#ifdef GC_VALUE_SLOT_IS_REF
+#if defined(GC_VALUE_TAG) || defined(GC_VALUE_IS_REF)
+#error "GC_VALUE_SLOT_IS_REF is defined: define neither GC_VALUE_TAG nor GC_VALUE_IS_REF"
+#endif
+#define GC__VALUES_ARE_WIDE 1
+#ifndef GC_VALUE_BYTES
+#define GC_VALUE_BYTES 16
+#endif
+#define GC_VALUE_IS_REF(word) ((void)(word), 0) /* no word alone refers to an object as a value */
+#define GC_VALUE_TO_REF(word) (word)
+#define GC_VALUE_FROM_REF(ref, word) (ref)
+#else
+#ifdef GC_VALUE_BYTES
+#error "GC_VALUE_BYTES is defined: define GC_VALUE_SLOT_IS_REF(slot) too"
+#endif
+#define GC__VALUES_ARE_WIDE 0
+#define GC_VALUE_BYTES 8
+#endif
+#if GC_VALUE_BYTES % 8
+#error "GC_VALUE_BYTES must be a multiple of 8"
+#endif
 #if defined(GC_STANDALONE_LIBRARY) && !defined(GC_VALUE_TAG) && !defined(GC_VALUE_IS_REF)
 static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it when the library is initialized */
 #define GC__VALUES_OF_PROGRAM 1
@@ -210,6 +236,16 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #define GC_VALUE_IS_REF(word) ((word) != 0)
 #define GC_VALUE_TO_REF(word) (word)
 #define GC_VALUE_FROM_REF(ref, word) (ref)
+#endif
+/* Whether `word`, which was read from `slot` or is stored there, refers to an object. */
+#if GC__VALUES_ARE_WIDE
+#define GC__VALUES_NAME GC_VALUE_BYTES
+/* A function, so that names in the host's macro are the host's. */
+static inline bool gc__value_slot_is_ref(const void *gc__slot) { return GC_VALUE_SLOT_IS_REF(gc__slot); }
+#define GC__VALUE_IS_REF(slot, word) (gc__value_slot_is_ref(slot) && (word))
+#else
+#define GC__VALUES_NAME GC_HAS_VALUES
+#define GC__VALUE_IS_REF(slot, word) GC_VALUE_IS_REF(word)
 #endif
 #ifndef GC__VALUES_IN_USE
 #define GC__VALUES_IN_USE GC_HAS_VALUES
@@ -250,7 +286,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...)
 #define GC__CONFIGURATION1(...) GC__CONFIGURATION2(__VA_ARGS__)
 #define GC__CONFIGURATION                                                                                         \
     GC__CONFIGURATION1(GC_REGION_SHIFT, GC_CARD_SHIFT, GC_CARD_BITS, GC_BUNDLE_SHIFT, GC_BARRIER, GC_SHADOW_HEAP, \
-                       GC_HAS_VALUES, GC_HAS_MODEL)
+                       GC__VALUES_NAME, GC_HAS_MODEL)
 #if !GC__API_IS_STATIC
 GC__SHARED const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;
@@ -400,7 +436,7 @@ GC_API const char *gc_type_check(const gc_type *type);
    A field that is not 8-byte aligned or lies beyond 512 bytes does not compile. */
 #define GC_TYPE(T, ...) GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, 0, GC__NAMES(T, __VA_ARGS__))
 /* GC_TYPE for fields that are tagged values. */
-#define GC_TYPE_VALUES(T, ...) GC__TYPE(T, 0, GC_FIELDS(T, __VA_ARGS__), 0, GC__NAMES(T, __VA_ARGS__))
+#define GC_TYPE_VALUES(T, ...) GC__TYPE(T, 0, GC_VALUE_FIELDS(T, __VA_ARGS__), 0, GC__NAMES(T, __VA_ARGS__))
 /* A type of fixed size without references. */
 #define GC_TYPE_LEAF(T) GC__TYPE(T, 0, 0, 0, GC__NO_NAMES)
 /* GC_TYPE and GC_TYPE_LEAF with a finalizer (a static const gc_finalizer). */
@@ -424,7 +460,7 @@ GC_API const char *gc_type_check(const gc_type *type);
    whose elements are references, tagged values, or neither. No other field of T holds a reference. Elements that are
    structs are declared by clauses. */
 #define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, GC__WORD_SIZED(((T *)0)->member[0]), 0, 0)
-#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__WORD_SIZED(((T *)0)->member[0]), 0)
+#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__VALUE_SIZED(((T *)0)->member[0]), 0)
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
 /* An array of characters, or of other small numbers, with room for one 0 more behind its elements. gc_new_array has it zeroed;
    who has it made with GC_NEW_RAW writes it. */
@@ -443,6 +479,8 @@ GC_API const char *gc_type_check(const gc_type *type);
 
 /* The mask of the named fields of T, for types that are declared by hand; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
+/* The same of fields that are tagged values, of GC_VALUE_BYTES each. */
+#define GC_VALUE_FIELDS(T, ...) (GC__EACH(GC__VALUE_BIT, T, __VA_ARGS__) 0)
 
 #define GC__TYPE(T, refs, values, finalizer, names) \
     { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, finalizer, names }
@@ -453,10 +491,14 @@ GC_API const char *gc_type_check(const gc_type *type);
 
 #define GC__TEXT_field_is_word \
     "GC_TYPE: a field is no single word. Name each element of an array, GC_TYPE(T, f[0], f[1]), or use GC_TYPE_TRACED"
+#define GC__TEXT_field_is_value \
+    "GC_TYPE: a field of values has not the size of one, GC_VALUE_BYTES. Name each element of an array, values(f[0], f[1])"
 #define GC__TEXT_field_is_aligned "GC_TYPE: a field is not at a multiple of 8 bytes. Do not pack the struct"
 #define GC__TEXT_field_is_near "GC_TYPE: a field is beyond the first 512 bytes. Move it up, or use GC_TYPE_TRACED"
 #define GC__TEXT_element_is_word \
     "GC_TYPE_ARRAY: elements are no single words. Use a clause, GC_TYPE_ARRAY_WITH(T, items, element_refs(f))"
+#define GC__TEXT_element_is_value \
+    "GC_TYPE_ARRAY: elements have not the size of one value, GC_VALUE_BYTES. Use a clause, element_values(f)"
 #define GC__TEXT_clauses_are_few \
     "GC_TYPE_WITH: the clauses have more than 16 names, or two of them are of a kind that may occur once"
 #define GC__TEXT_no_virtual_functions \
@@ -465,6 +507,8 @@ GC__REQUIREMENT(field_is_word)
 GC__REQUIREMENT(field_is_aligned)
 GC__REQUIREMENT(field_is_near)
 GC__REQUIREMENT(element_is_word)
+GC__REQUIREMENT(field_is_value)
+GC__REQUIREMENT(element_is_value)
 GC__REQUIREMENT(clauses_are_few)
 GC__REQUIREMENT(no_virtual_functions)
 
@@ -472,10 +516,11 @@ GC__REQUIREMENT(no_virtual_functions)
 #define GC__HAS_NO_VIRTUAL_FUNCTIONS(T) GC__REQUIRE(no_virtual_functions, !GC__IS_POLYMORPHIC(T))
 #define GC__BYTES(T) (sizeof(T) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
 #define GC__FIXED(T, member) (offsetof(T, member) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
-#define GC__FIELD_OK(T, f)                                                                                           \
-    (GC__REQUIRE(field_is_word, sizeof(((T *)0)->f) == 8) * GC__REQUIRE(field_is_aligned, offsetof(T, f) % 8 == 0) * \
-     GC__REQUIRE(field_is_near, offsetof(T, f) < 512))
-#define GC__FIELD_BIT(T, f) ((uint64_t)GC__FIELD_OK(T, f) << (offsetof(T, f) / 8 % 64)) |
+#define GC__FIELD_IN_REACH(T, f) \
+    (GC__REQUIRE(field_is_aligned, offsetof(T, f) % 8 == 0) * GC__REQUIRE(field_is_near, offsetof(T, f) < 512))
+#define GC__MASK_BIT(T, f, is_sized) ((uint64_t)((is_sized)*GC__FIELD_IN_REACH(T, f)) << (offsetof(T, f) / 8 % 64)) |
+#define GC__FIELD_BIT(T, f) GC__MASK_BIT(T, f, GC__REQUIRE(field_is_word, sizeof(((T *)0)->f) == 8))
+#define GC__VALUE_BIT(T, f) GC__MASK_BIT(T, f, GC__REQUIRE(field_is_value, sizeof(((T *)0)->f) == GC_VALUE_BYTES))
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),
 #define GC__ELEMENT_OFFSET(E, f) GC_ELEMENT_FIELD | offsetof(E, f),
 #define GC__EACH(m, T, ...) GC__COUNT(__VA_ARGS__)(m, T, __VA_ARGS__)
@@ -526,22 +571,23 @@ GC__REQUIREMENT(no_virtual_functions)
     (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (), (#__VA_ARGS__ ", "), \
         (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__)), ()
 #define GC__ROW_values(T, E, ...)                                                       \
-    (), (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (#__VA_ARGS__ ", "), \
+    (), (GC__EACH(GC__VALUE_BIT, T, __VA_ARGS__)), (), (), (), (), (#__VA_ARGS__ ", "), \
         (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__)), ()
 #define GC__ROW_elements(T, E, what) GC__ROW_elements_##what(E)
 #define GC__ROW_elements_refs(E) (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (), (0x10000 +), ()
-#define GC__ROW_elements_values(E) (), (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (0x10000 +), ()
+#define GC__ROW_elements_values(E) (), (), (), (GC__VALUE_SIZED(E) |), (), (), (), (), (0x10000 +), ()
 #define GC__ROW_element_refs(T, E, ...)                                                 \
     (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (#__VA_ARGS__ ", "), \
         (GC__EACH(GC__ELEMENT_OFFSET, E, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, E, __VA_ARGS__)), ()
 #define GC__ROW_element_values(T, E, ...)                                               \
-    (), (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (#__VA_ARGS__ ", "), \
+    (), (), (), (GC__EACH(GC__VALUE_BIT, E, __VA_ARGS__)), (), (), (#__VA_ARGS__ ", "), \
         (GC__EACH(GC__ELEMENT_OFFSET, E, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, E, __VA_ARGS__)), ()
 #define GC__ROW_trace(T, E, function) (), (), (), (), (function, ), (), (), (), (0x100 +), ()
 #define GC__ROW_finalizer(T, E, name) (), (), (), (), (), (&(name), ), (), (), (0x1000 +), ()
 #define GC__ROW_flags(T, E, flags) (), (), (), (), (), (), (), (), (0x100000 +), ((flags) |)
 #define GC__FIELD_ONE(T, f) 1 +
 #define GC__WORD_SIZED(E) (uint64_t) GC__REQUIRE(element_is_word, sizeof(E) == 8)
+#define GC__VALUE_SIZED(E) (uint64_t) GC__REQUIRE(element_is_value, sizeof(E) == GC_VALUE_BYTES)
 
 #define GC__CLAUSE_refs(...) refs, __VA_ARGS__
 #define GC__CLAUSE_values(...) values, __VA_ARGS__
@@ -1024,11 +1070,12 @@ enum {
     GC_SLOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
     GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
     GC_SLOT_CONSERVATIVE = 4, /* the word may be no reference at all: implies both of the above; never written */
-    GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
+    GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer; it has GC_VALUE_BYTES */
     GC_SLOT_OWNED = 64,       /* of a trace function: the slots may lie in memory of the host's that the object owns */
     GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
     GC_SLOT_WEAK = 128,       /* of a weak table (gc_visit_weak): only visitors of gc_object_visit see this one */
     GC_SLOT_WEAK_LONG = 256,  /* of weak entries: not cleared before the object is gone for good */
+    GC_SLOT_WEAK_SHORT = 4096, /* of ephemerons: cleared before the object's finalizer runs */
     GC_SLOT_ACTIVE = 1024,    /* of roots: each collection looks at all that the object owns (GC_SLOT_OWNED) */
     GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived; for a frame: `slots` are a base and what leads from it */
     GC_SLOT_DERIVED = GC__SLOT_DERIVED | GC_SLOT_INTERIOR, /* of GC_ROOTS_WITH only */
@@ -1096,22 +1143,27 @@ typedef struct gc_weak_entries {
     void *keys;   /* the first entry's key */
     void *values; /* the first entry's value, if there are pairs */
     size_t count;
-    size_t entry_bytes; /* from one entry to the next, a multiple of 8; 0: 8, or of pairs 16 */
+    size_t entry_bytes; /* from one entry to the next, a multiple of 8; 0: a slot, or of pairs two */
     gc_weak_kind kind;
-    unsigned flags;        /* GC_SLOT_VALUE, GC_SLOT_OWNED, GC_SLOT_WEAK_LONG */
+    unsigned flags;        /* GC_SLOT_VALUE, GC_SLOT_OWNED, GC_SLOT_WEAK_LONG, GC_SLOT_WEAK_SHORT */
     uintptr_t cleared_key; /* both words of a cleared entry: no references to objects of a heap; a tombstone, say */
     uintptr_t cleared_value;
     size_t *cleared_count; /* increased by the number of entries that a collection clears; NULL: nobody counts */
+    /* Called for each entry just before its words are cleared, with the places of its key and its value (NULL: there are no
+       pairs): to set a tag beside them, or to learn which object has died, of which only the address is good, unless objects
+       stay where they are (non_moving). Runs within the collection, and calls nothing of gc.h. NULL: nobody is told. */
+    void (*cleared)(void *key, void *value);
 } gc_weak_entries;
 
 /* Reports entries of a weak table. An entry whose weak part has died is cleared as a whole in the collection that finds it
-   dead: before the dead object's finalizer runs, or with GC_SLOT_WEAK_LONG, and in ephemerons, when the object is gone for
-   good. If there is no memory for a note of the entries, the collection treats them as strong. For gc_object_visit's visitors
+   dead: before the dead object's finalizer runs, or with GC_SLOT_WEAK_LONG, and in ephemerons without GC_SLOT_WEAK_SHORT, when
+   the object is gone for good. If there is no memory for a note of the entries, the collection treats them as strong. For gc_object_visit's visitors
    all are slots with the flag GC_SLOT_WEAK. scan_roots may report a table of the host's so, which every collection then looks
    at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
     gc_weak_entries given = *entries; /* which may be in the object, where slots are */
-    if (!given.entry_bytes) given.entry_bytes = given.kind == GC_WEAK_REFS ? 8 : 16;
+    if (!given.entry_bytes)
+        given.entry_bytes = (given.flags & GC_SLOT_VALUE ? GC_VALUE_BYTES : 8) << (given.kind != GC_WEAK_REFS);
     if (given.kind == GC_WEAK_REFS) given.values = given.keys;
     visitor->visit(visitor, &given, 1, GC__SLOT_ENTRIES);
 }
@@ -1491,12 +1543,12 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     gc__store_shadow(slot, 1);
 }
 
-/* *slot = value, a tagged value, with the write barrier if it refers to an object. [cooperative; never collects; cannot
-   fail] */
+/* *slot = value, a tagged value, with the write barrier if it refers to an object. A tag beside the word
+   (GC_VALUE_SLOT_IS_REF) is stored before the call. [cooperative; never collects; cannot fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
     gc__barrier_publish(slot, value); /* the marker may be reading it, too */
-    if (GC_VALUE_IS_REF(value))
+    if (GC__VALUE_IS_REF(slot, value))
         GC__THE_BARRIER(after_checked)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
 }
@@ -1517,7 +1569,7 @@ static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot,
 static inline void gc_store_value_in(gc_thread *thread, const void *owner, void *slot, uintptr_t value) {
     (void)thread;
     gc__barrier_publish(slot, value);
-    if (GC_VALUE_IS_REF(value))
+    if (GC__VALUE_IS_REF(slot, value))
         GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), (const void *)GC_VALUE_TO_REF(value));
 }
 
@@ -1539,7 +1591,7 @@ GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
    The destination lies in one object, or outside the heap. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* gc_copy_refs for tagged values. A second pass looks at them, but only at those in clean cards of an old object.
+/* gc_copy_refs for tagged values, of GC_VALUE_BYTES each. A second pass looks at them, but only at those in clean cards of an old object.
    [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 
@@ -1602,7 +1654,7 @@ typedef struct gc_value_stack {
     void *base;           /* the first entry; NULL: there is no memory yet */
     void *top;            /* behind the last entry that is in use; beyond it nothing is read */
     void *limit;          /* the end of the memory; only gc_value_stack_reserve and gc_value_stack_free use it */
-    uint32_t entry_bytes; /* the size of an entry, a multiple of 8, whose first word is its slot; 0: 8 */
+    uint32_t entry_bytes; /* the size of an entry, a multiple of 8, that begins with its slot; 0: a slot */
     uint32_t flags;       /* 0 or GC_SLOT_VALUE */
     void *untouched;      /* entries below were not stored to since the last collection */
     void *settled[2];     /* by collections: entries below the n-th refer to no object of generations 0 to n */
@@ -1811,6 +1863,9 @@ GC_API bool gc_step(gc_heap *heap, unsigned us);
    themselves, but gc_heap_object_at, gc_heap_walk, gc_heap_verify and gc_heap_stats stop the other threads, and may
    wait for a collection by one of these: where several threads are attached they are safe points. */
 
+/* The heap of an object, for trace functions, say, which need the host's data (gc_heap_host); NULL for an address that is on
+   none. [any thread, trace functions; never collects; cannot fail] */
+GC_API gc_heap *gc_object_heap(const void *object);
 /* Whether the address, which may be any, points into memory that may hold objects of this heap. [cooperative; never
    collects; cannot fail] */
 GC_API bool gc_heap_contains(gc_heap *heap, const void *address);
@@ -5948,14 +6003,25 @@ GC_API const char *gc_type_check(const gc_type *type) {
    inline the function that handles a slot. */
 
 
-/* Returns the object's address in a slot's word, 0 if it holds none. */
-GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
+/* Returns the object's address in the word that was read from the slot, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_decode(const gc_word *slot, uintptr_t word, bool value) {
 #if GC_HAS_VALUES
-    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+    if (value) return GC__VALUE_IS_REF(slot, word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
 #endif
-    (void)value;
+    (void)slot, (void)value;
     return word;
 }
+
+/* Returns the object's address in a slot to which no other thread stores now, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_ref(const gc_word *slot, bool value) { return gc__slot_decode(slot, *slot, value); }
+
+/* Returns the i-th of consecutive slots. */
+GC__FN gc_word *gc__slot_at(void *first, size_t i, bool value) {
+    return (gc_word *)first + i * (value ? GC_VALUE_BYTES / sizeof(gc_word) : 1);
+}
+GC__FN bool gc__flags_value(unsigned flags) { return GC_HAS_VALUES && (flags & GC_SLOT_VALUE); }
+/* Returns the distance of consecutive slots. */
+GC__FN size_t gc__flags_bytes(unsigned flags) { return gc__flags_value(flags) ? GC_VALUE_BYTES : sizeof(gc_word); }
 
 GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
 #if GC_HAS_VALUES
@@ -6043,7 +6109,9 @@ GC__VAR __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visi
 
 /* Stacks of values as walks see them. */
 
-GC__FN size_t gc__stack_entry_bytes(const gc_value_stack *stack) { return stack->entry_bytes ? stack->entry_bytes : 8; }
+GC__FN size_t gc__stack_entry_bytes(const gc_value_stack *stack) {
+    return stack->entry_bytes ? stack->entry_bytes : gc__flags_bytes(stack->flags);
+}
 
 /* Calls the visitor for each slot of the stack. */
 GC__FN void gc__stack_visit_slots(gc_visitor *visitor, const gc_value_stack *stack) {
@@ -8996,8 +9064,9 @@ GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t before, uint8_t verdict) 
 
 
 GC__FN uintptr_t gc__stack_ref(const gc_value_stack *stack, uintptr_t at) {
-    uintptr_t word = __atomic_load_n((const gc_word *)at, __ATOMIC_RELAXED); /* another worker may be updating it */
-    return gc__slot_decode(word, GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE));
+    const gc_word *slot = (const gc_word *)at;
+    uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED); /* another worker may be updating it */
+    return gc__slot_decode(slot, word, gc__flags_value(stack->flags));
 }
 
 /* Clips a bound to the stack, whose memory may have changed since the bound was set. */
@@ -9049,283 +9118,252 @@ GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
    interior: triples {slot, bit 0 as well; offset in its object; object};
    pins: objects, bit 0 set if a conservative word found it. */
 
+/* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
-#define GC__PIN_CONSERVATIVE 1
+   An object is *white* until its bit in the marker's plane is set, then *grey* until its slots have been read. A grey
+   object is in one of four places: the marker's mark stack; the store buffer, which barriers fill, and `seen`, which
+   collections fill with objects that they meet or move there from the buffer (objects in these two may still be white);
+   or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
+   is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
+   the object should have waited, the region is *unasked*, and the final mark scans them.
 
-typedef struct gc__root_visitor {
-    gc_visitor visitor;
-    gc_heap *heap;
-    bool failed; /* there was no memory for the lists */
-} gc__root_visitor;
+   Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
+   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that collection.
+   No object is born there. So at any time a white object to which a scanned one refers is grey by then, or about to be
+   shaded by the thread that stores the reference. References from roots, young objects and waiting objects are traced in
+   the final pause. */
 
-/* Gathers plain references and tagged values, which nearly all roots are. */
-GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
-    for (size_t i = 0; i < count; i++)
-        if (gc__in_arena(gc__slot_decode(slots[i], value)) && !gc__words_push(&cycle->roots, (uintptr_t)&slots[i] | value))
-            return false;
+/* The store buffer: in a heap that is being marked concurrently, or that remembers slots instead of cards, each store
+   into generation 2 as a slot and the word that was overwritten there. Young collections trace from slots to which
+   young references were stored; for a dirty card a collection reads all of the card, for such a slot one word. The
+   marker takes both words.
+
+   Logging costs a call for each store into an old object, so slots are remembered only while it pays. Then, or while
+   the heap is being marked, each region of generation 2 has GC__AGE_REMEMBERS or GC__AGE_MARKING in its age, and the
+   barrier calls gc__store_logged for each store there.
+
+   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, or is in
+   an entry with a tag, even if its card is clean. The buffer may contain a slot twice, or a slot that holds something
+   else by now.
+
+   A thread reserves one *chunk* of entries at a time, so that filling one takes no atomic operation, which would
+   wait until all stores before it have got their memory. A chunk is *whole* once its thread has reserved the next one:
+   then all of its stores have been made, too, and the marker may read the slots. The other chunks are *open*. */
+
+
+#define GC__STORES_CHUNK ((size_t)64)      /* entries, the first of which is the chunk's header; a power of two */
+#define GC__STORES_CHUNK_BYTES (GC__STORES_CHUNK * sizeof(gc__store))
+#define GC__STORES_MOST ((size_t)1 << 17)  /* entries between two collections of a heap that is being marked, */
+#define GC__STORES_SLOTS ((size_t)1 << 16) /* and of one whose slots are remembered */
+#define GC__STORES_BYTES (GC__STORES_MOST * sizeof(gc__store))
+
+/* An entry. Tags in the low bits of the slot tell why a young collection needs it: the youth of the reference that was
+   stored, or that this refers to a candidate region. */
+typedef struct gc__store {
+    uintptr_t slot; /* 0: the entry has not been written; in a header: the next whole chunk */
+    uint64_t old;   /* if the heap is being marked: the overwritten word; in a header: the epoch of an untaken chunk */
+} gc__store;
+#define GC__STORE_TAG ((uintptr_t)3)
+#define GC__STORE_CANDIDATE ((uintptr_t)3)
+#define GC__STORE_OF_NONE ((uintptr_t)4) /* instead of a slot: only the word matters */
+#define GC__STORE_OWNED ((uintptr_t)1)   /* in the slot with which gc_store_in calls the barrier: it is the owner */
+
+typedef struct gc__store_buffer {
+    gc__store *entries; /* NULL until stores are first logged */
+    size_t count;       /* entries that were reserved, headers included; atomic */
+    size_t limit;       /* entries that may be reserved */
+    gc__store *whole;   /* the list of whole chunks that the marker has not taken; atomic */
+    size_t whole_count; /* chunks that became whole; atomic */
+    size_t slots;       /* entries with tags in whole chunks; atomic */
+    /* A number that no buffer has had before. It changes when chunks do not belong to their threads any more. */
+    uint64_t epoch;
+    bool notes;       /* stores to old objects are logged; under the arena's lock */
+    size_t enough;    /* slots from which a collection is due, since more slots would take longer than its goal */
+    size_t most;      /* the most entries that were ever used: they take memory */
+    size_t found;     /* slots that the last collection has scanned */
+    unsigned few;     /* consecutive collections that found few slots and few dirty cards */
+    bool again;       /* cards were dirtied for slots of objects with trace functions; atomic */
+} gc__store_buffer;
+
+/* Functions with this attribute run in the middle of a barrier, on the mutator's registers: no vector register may
+   be touched, and nothing may be called that might do so, such as code that sanitizers insert. */
+#define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
+
+static uint64_t gc__stores_epochs; /* the last epoch given out; atomic */
+
+/* The state for the short path of GC__LOG_STORE_CALL: while one heap of the process has its stores logged, a thread
+   that has a chunk of this epoch need not find the heap of a slot. */
+typedef struct gc__store_logging {
+    uint64_t epoch;   /* of that heap; 0: there is no short path; atomic */
+    uintptr_t offset; /* of a thread's gc__my_chunk from its thread pointer */
+    uint8_t least;    /* the youth of references whose stores are logged: 0 if the heap is being marked, otherwise 1 */
+    unsigned heaps;   /* heaps whose stores are logged; under the arena's lock */
+} gc__store_logging;
+
+GC__VAR gc__store_logging gc__the_store_logging;
+
+/* Begins an epoch: from now on threads reserve new chunks. The world is stopped. */
+GC__FN void gc__stores_renew(gc__store_buffer *stores) {
+    /* Until the collection ends, there is no short path. */
+    if (stores->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED);
+    stores->epoch = __atomic_add_fetch(&gc__stores_epochs, 1, __ATOMIC_RELAXED);
+    stores->count = (stores->count + GC__STORES_CHUNK - 1) & ~(GC__STORES_CHUNK - 1);
+    stores->whole = NULL;
+    stores->whole_count = 0;
+}
+
+/* Makes sure that the buffer has memory. */
+GC__FN bool gc__stores_open(gc__store_buffer *stores) {
+    if (stores->entries) return true;
+    stores->entries = (gc__store *)gc__os_map(GC__STORES_BYTES);
+    gc__stores_renew(stores);
+    return stores->entries != NULL;
+}
+
+/* Adds a whole chunk to the list. May be called by any thread. */
+GC__IN_BARRIER GC__FN void gc__stores_hand_over(gc__store_buffer *stores, gc__store *chunk) {
+    size_t slots = 0;
+    for (size_t i = 1; i < GC__STORES_CHUNK; i++) slots += (chunk[i].slot & GC__STORE_TAG) != 0;
+    if (slots) __atomic_fetch_add(&stores->slots, slots, __ATOMIC_RELAXED);
+    gc__store *next = __atomic_load_n(&stores->whole, __ATOMIC_RELAXED);
+    do
+        chunk->slot = (uintptr_t)next;
+    while (!__atomic_compare_exchange_n(&stores->whole, &next, chunk, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    __atomic_fetch_add(&stores->whole_count, 1, __ATOMIC_RELAXED);
+}
+
+#if defined(__PIC__) && !defined(__PIE__)
+#define GC__CHUNKS_OWN 0 /* a function would be called to find the thread's variables */
+
+/* Appends an entry. Returns false if there is no room. A chunk is whole when all of its entries are written, which says
+   nothing of their stores. */
+GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t slot, uint64_t old, bool checked) {
+    size_t place;
+    (void)checked;
+    do {
+        if (__atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= stores->limit) return false;
+        place = __atomic_fetch_add(&stores->count, 1, __ATOMIC_RELAXED);
+    } while (place % GC__STORES_CHUNK == 0);
+    if (place >= stores->limit) return false;
+    gc__store *entry = &stores->entries[place], *chunk = entry - place % GC__STORES_CHUNK;
+    __atomic_store_n(&entry->old, old, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->slot, slot, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->old, stores->epoch, __ATOMIC_RELEASE);
+    /* until then the header's first word counts, without tags */
+    if (__atomic_add_fetch(&chunk->slot, 8, __ATOMIC_ACQ_REL) == (GC__STORES_CHUNK - 1) * 8) gc__stores_hand_over(stores, chunk);
+    return true;
+}
+#else
+#define GC__CHUNKS_OWN 1
+
+/* A thread's own chunk: its next entry, or a multiple of the chunk's size if there is none. GC__LOG_STORE_CALL knows
+   this layout, and appends to `next` whatever is stored. */
+typedef struct gc__own_chunk {
+    uint64_t epoch; /* the epoch of the heap's buffer */
+    uintptr_t next;
+    uintptr_t checked; /* instead of `next`, if stores are checked before they are logged */
+    gc__store *chunk;  /* the one that belongs to the thread; NULL: none */
+} gc__own_chunk;
+
+/* The epochs are those of no heap at first, nor is 0, which gc__store_logging may have. The former chunk is the one
+   that a thread with several heaps had before: otherwise it would reserve new chunks at each store. */
+static __thread gc__own_chunk gc__my_chunk = {~(uint64_t)0, 0, 0, NULL};
+static __thread gc__own_chunk gc__my_former_chunk = {~(uint64_t)0, 0, 0, NULL};
+
+GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunk_change(uint64_t epoch) {
+    gc__own_chunk former = gc__my_former_chunk;
+    gc__my_former_chunk = gc__my_chunk;
+    if (former.epoch != epoch) { /* field by field: for a whole record compilers call memset, which uses vectors */
+        former.epoch = epoch;
+        former.next = former.checked = 0;
+        former.chunk = NULL;
+    }
+    gc__my_chunk = former;
+}
+
+/* Reserves a chunk for the thread, all entries of which are empty, and hands its last one over. Returns false if there
+   is no room. */
+GC__IN_BARRIER GC__OUT_OF_LINE bool gc__chunk_take(gc__store_buffer *stores, bool checked) {
+    gc__own_chunk *mine = &gc__my_chunk;
+    if (mine->chunk) gc__stores_hand_over(stores, mine->chunk);
+    mine->chunk = NULL;
+    if (__atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= stores->limit) return false;
+    size_t place = __atomic_fetch_add(&stores->count, GC__STORES_CHUNK, __ATOMIC_RELAXED);
+    if (place >= stores->limit) return false;
+    gc__store *chunk = mine->chunk = &stores->entries[place];
+    for (size_t i = 0; i < GC__STORES_CHUNK; i++) __atomic_store_n(&chunk[i].slot, (uintptr_t)0, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->old, stores->epoch, __ATOMIC_RELEASE);
+    *(checked ? &mine->checked : &mine->next) = (uintptr_t)(chunk + 1);
     return true;
 }
 
-/* Returns the object to which a root's word refers, or 0 if it refers to none. Sets *ref to the address in the word. */
-GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, uintptr_t *ref) {
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE;
-    bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(word);
-    *ref = gc__slot_decode(word, boxed || (value && !guess));
-    if (!gc__in_arena(*ref)) return 0;
-    return flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE) ? gc__heap_covering(heap, *ref) : *ref;
+/* Appends an entry. Returns false if there is no room. */
+GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t slot, uint64_t old, bool checked) {
+    gc__own_chunk *mine = &gc__my_chunk;
+    if (mine->epoch != stores->epoch) gc__chunk_change(stores->epoch);
+    bool none = !((mine->next | mine->checked) & (GC__STORES_CHUNK_BYTES - 1));
+    if (none && !gc__chunk_take(stores, checked)) return false;
+    uintptr_t *next = mine->next & (GC__STORES_CHUNK_BYTES - 1) ? &mine->next : &mine->checked;
+    gc__store *entry = (gc__store *)*next;
+    __atomic_store_n(&entry->old, old, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->slot, slot, __ATOMIC_RELEASE); /* the marker may look at open chunks */
+    *next += sizeof *entry;
+    return true;
 }
+#endif
 
-/* Gathers words that may refer to the inside of an object, or that pin it. */
-GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
-    gc__cycle *cycle = heap->cycle;
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t ref, object = gc__root_object(heap, slots[i], flags, &ref);
-        if (!object) continue; /* an address in no heap, or between objects */
-        if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
-            ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
-        } else {
-            ok &= gc__words_push(&cycle->interior, (uintptr_t)&slots[i] | value);
-            ok &= gc__words_push(&cycle->interior, ref - object);
-            ok &= gc__words_push(&cycle->interior, object);
-        }
+/* Publishes how the next stores are logged, at the end of a collection or of the heap. The world is stopped. */
+GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
+    gc__store_logging *logging = &gc__the_store_logging;
+    if (!GC__HAS_MARKER) return;
+    gc__lock_take(&gc__the_arena.lock);
+    logging->heaps += (unsigned)notes - (unsigned)heap->stores->notes;
+    heap->stores->notes = notes;
+    heap->stores->limit = gc__heap_is_marking(heap) ? GC__STORES_MOST : GC__STORES_SLOTS;
+    if (logging->heaps != 1) __atomic_store_n(&logging->epoch, 0, __ATOMIC_RELAXED);
+#if GC__CHUNKS_OWN
+    if (logging->heaps == 1 && notes) {
+        logging->least = !gc__heap_is_marking(heap);
+        logging->offset = (uintptr_t)&gc__my_chunk - GC__THREAD_POINTER();
+        __atomic_store_n(&logging->epoch, heap->stores->epoch, __ATOMIC_RELAXED);
     }
-    return ok;
+#endif
+    gc__lock_release(&gc__the_arena.lock);
 }
 
-/* Gathers a slot at a distance from an object, which may be of any size. The object's slot is not updated before the
-   trace. */
-GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
-    uintptr_t object = *(gc_word *)pair->base;
-    if (!gc__in_arena(object)) return true;
-    return gc__words_push(&cycle->interior, (uintptr_t)pair->slot) &&
-           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) &&
-           gc__words_push(&cycle->interior, object);
+/* Returns the number of reserved entries. The world is stopped. */
+GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
+    return GC__HAS_MARKER ? gc__min(stores->count, GC__STORES_MOST) : 0;
 }
 
-/* Gathers one plain slot among other kinds, out of line. */
-GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool value) {
-    return gc__root_gather_plain(cycle, slot, 1, value);
+/* Returns whether so many slots are remembered that a collection is due. */
+GC__FN bool gc__stores_enough(const gc_heap *heap) {
+    return GC__HAS_MARKER && __atomic_load_n(&heap->stores->slots, __ATOMIC_RELAXED) > heap->stores->enough;
 }
 
-/* Gathers a weak table of the host: its strong slots are roots. */
-GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
-    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__discovered_push(&cycle->entries, entries);
-    if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
-    for (size_t i = 0; i < entries->count; i++) {
-        if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_slot(cycle, gc__entry_key(entries, i), value);
-        if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_slot(cycle, gc__entry_value(entries, i), value);
-    }
-    return ok;
+/* Returns how many entries are slots that young collections need. */
+GC__HOT size_t gc__stores_slots(const gc_heap *heap) {
+    size_t places = gc__stores_count(heap->stores), count = 0;
+    for (size_t i = 0; i < places; i++) count += (heap->stores->entries[i].slot & GC__STORE_TAG) != 0;
+    return count;
 }
 
-/* Gathers a value stack of the host. The ages to which its entries will refer are known after the trace. */
-GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
-    gc__cycle *cycle = heap->cycle;
-    bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
-    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap)), first = cycle->roots.count;
-    for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
-        ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
-    return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
-           gc__words_push(&cycle->stacks, (uintptr_t)part->frame) && gc__words_push(&cycle->stacks, first) &&
-           gc__words_push(&cycle->stacks, cycle->roots.count);
+/* Empties the buffer, after the collection that runs has traced from all slots, or from the objects that they are in,
+   and the marker has taken all that it needs. */
+GC__FN void gc__stores_forget(gc_heap *heap) {
+    gc__store_buffer *stores = heap->stores;
+    if (!GC__HAS_MARKER || !stores->entries) return;
+    size_t count = gc__stores_count(stores);
+    stores->found = gc__stores_slots(heap);
+    stores->most = gc__max(stores->most, count);
+    if (!GC__CHUNKS_OWN) memset(stores->entries, 0, count * sizeof *stores->entries);
+    stores->count = stores->slots = 0;
+    gc__stores_renew(stores);
+    heap->pause.remembered_slots = stores->found;
+    heap->stats.remembered_slots += stores->found;
 }
 
-GC__HOT void gc__root_stacks_note_bounds(gc__cycle *cycle) {
-    const uintptr_t *words = cycle->stacks.words;
-    for (size_t i = 0; i < cycle->stacks.count; i += GC__STACK_WORDS)
-        gc__stack_note_bounds((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
-}
-
-/* Remembers the objects that are active: memory that they own is stored to without a barrier. */
-GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t object = gc__slot_decode(slots[i], value);
-        if (gc__in_arena(object)) gc_remember(NULL, (void *)object);
-    }
-}
-
-/* Gathers a root that is not simply a range of slots. Returns false if it is. */
-GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot, size_t count, unsigned flags) {
-    gc__cycle *cycle = roots->heap->cycle;
-    bool ok = true;
-    if (flags & GC__SLOT_ENTRIES)
-        ok = gc__root_gather_entries(cycle, (const gc_weak_entries *)slot);
-    else if (flags & GC__SLOT_STACK)
-        ok = gc__root_gather_stack(roots->heap, (const gc__stack_part *)slot);
-    else if (flags & GC__SLOT_DERIVED)
-        ok = gc__root_gather_derived(cycle, (const gc__derived *)slot);
-    else if (flags & GC_SLOT_ACTIVE)
-        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
-    if (!ok) roots->failed = true;
-    return flags & (GC__SLOT_ENTRIES | GC__SLOT_STACK | GC__SLOT_DERIVED);
-}
-
-GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__root_visitor *roots = (gc__root_visitor *)visitor;
-    if (GC__UNLIKELY(flags >= 2 * GC_SLOT_VALUE) && gc__root_gather_special(roots, slot, count, flags)) return;
-    if (GC__UNLIKELY(roots->failed)) return; /* the collection is left out, and each slot would ask the system once more */
-    bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
-    bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
-                                            GC_HAS_VALUES && (flags & GC_SLOT_VALUE))
-                    : gc__root_gather_other(roots->heap, (gc_word *)slot, count, flags);
-    if (!ok) roots->failed = true;
-}
-
-/* A native stack that is scanned conservatively, from the stack pointer to `base`. */
-typedef struct gc__stack_scan {
-    gc_visitor *visitor;
-    const uintptr_t *registers;
-    const char *base;
-} gc__stack_scan;
-
-GC__HOT void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
-    if (gc__in_arena(word) || (GC_HAS_VALUES && gc__in_arena(gc__slot_decode(word, true))))
-        gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
-}
-
-/* The scan reads whole stack frames, redzones included, which AddressSanitizer would report; and frames of a thread in
-   preemptive mode, whose native code may be writing to variables that are no references, which ThreadSanitizer would
-   report. */
-__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc__stack_scan *scan,
-                                                                              char *stack_pointer) {
-    for (int i = 0; i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
-    for (char *at = stack_pointer; at + 8 <= scan->base; at += 8) {
-        gc__stack_word(scan, *(gc_word *)(void *)at);
-    }
-}
-
-GC__FN void gc__code_visit_all(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost,
-                               gc_visitor *visitor) {
-    if (!innermost) return;
-    heap->threads->root_kind = "compiled frame";
-    gc__compiled->visit(heap, stack, innermost, visitor);
-}
-
-/* Visits the roots of a stack that does not run. */
-GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
-    gc__stack_scan scan = {visitor, stack->registers, stack->base};
-    if (stack->thread && stack->thread->stack == stack) return;
-    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
-    gc__code_visit_all(heap, stack, stack->code, visitor);
-    heap->threads->root_kind = "native stack";
-    if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
-}
-
-/* Lets the host report roots, and records which of the gathered ones are its own. If there is no memory for that,
-   readers in other processes know less. `thread` is NULL if none is attached. */
-GC__FN void gc__host_roots_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
-    gc__cycle *cycle = heap->cycle;
-    size_t first = cycle->roots.count;
-    if (!heap->options.scan_roots) return;
-    heap->threads->root_kind = "scan_roots callback";
-    heap->options.scan_roots(heap->options.host, thread, visitor);
-    if (cycle->roots.count == first || !gc__words_reserve(&cycle->reported, cycle->reported.count + 2)) return;
-    gc__words_push(&cycle->reported, first);
-    gc__words_push(&cycle->reported, cycle->roots.count);
-}
-
-GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
-    bool self = thread == gc__thread_self(heap),
-         parked = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED);
-    bool native = !self && !parked && !gc__is_cooperative(thread);
-    uintptr_t mine[GC__SAVED_REGISTERS] = {0};
-    if (self) gc__save_registers(mine);
-    gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
-    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
-    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
-    gc__code_visit_all(heap, thread->stack, thread->code, visitor);
-    heap->threads->root_kind = "native stack";
-    if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
-    gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
-    gc__host_roots_visit(heap, thread, visitor);
-}
-
-/* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
-GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
-    gc__lock_take(&heap->threads->roots_lock);
-    for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
-        gc__stack_visit_left(heap, stack, stack->conservative, visitor);
-    gc__lock_release(&heap->threads->roots_lock);
-    const gc_thread *bound = heap->threads->first;
-    while (bound && gc__record(bound)->unbound) bound = gc__record(bound)->next;
-    if (!bound) gc__host_roots_visit(heap, NULL, visitor);
-    heap->threads->root_kind = "global slot";
-    const gc__words *globals = &heap->collector->globals;
-    gc__lock_take(&heap->threads->roots_lock);
-    for (size_t i = 0; i < globals->count; i += 3)
-        gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
-    gc__lock_release(&heap->threads->roots_lock);
-    heap->threads->root_kind = NULL;
-}
-
-/* Calls the visitor for every root of the heap except handles and queued finalizers. During the visit
-   heap->threads->root_kind and root_site describe what reports the root. */
-GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        if (!gc__record(thread)->unbound) gc__thread_visit(heap, thread, visitor);
-    gc__roots_visit_shared(heap, visitor);
-}
-
-GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags) {
-    GC__API_SCOPE("gc_roots_add");
-    if (gc__is_null(heap, "gc_roots_add", "heap") || (count && gc__is_null(slots, "gc_roots_add", "slots")))
-        return GC_ERROR_ARGUMENT;
-    if ((uintptr_t)slots & 7)
-        return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
-    if (flags & GC__SLOT_DERIVED)
-        return gc__fail(GC_ERROR_MISUSE,
-                        "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base, and compute the others from it");
-    if (count > (UINTPTR_MAX - (uintptr_t)slots) / sizeof(gc_word))
-        return gc__fail(GC_ERROR_MISUSE,
-                        "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "
-                        "is not their size in bytes, and cannot be negative",
-                        count, slots);
-    gc__lock_take(&heap->threads->roots_lock);
-    bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
-    if (reserved) {
-        gc__words_push(&heap->collector->globals, (uintptr_t)slots);
-        gc__words_push(&heap->collector->globals, count);
-        gc__words_push(&heap->collector->globals, flags);
-    }
-    gc__lock_release(&heap->threads->roots_lock);
-    if (reserved) return GC_OK;
-    return gc__fail_memory("gc_roots_add", "the list of global roots");
-}
-
-GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
-    for (size_t i = globals->count; i > 0; i -= 3) {
-        uintptr_t *entry = &globals->words[i - 3];
-        if (entry[0] != slots) continue;
-        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
-        globals->count -= 3;
-        return true;
-    }
-    return false;
-}
-
-GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
-    GC__API_SCOPE("gc_roots_remove");
-    if (gc__is_null(heap, "gc_roots_remove", "heap")) return GC_ERROR_ARGUMENT;
-    gc__lock_take(&heap->threads->roots_lock);
-    bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
-    gc__lock_release(&heap->threads->roots_lock);
-    if (found) return GC_OK;
-    return gc__fail(GC_ERROR_MISUSE, "gc_roots_remove: no roots were added at %p", slots);
-}
-/* Ambiguous objects: condemned objects that conservative words found. Their mark bits are set before the trace,
-   since they must stay; but they are scanned only when a reference reaches them, or when everything else has been
-   traced. What is still unreached then is retained by conservative words alone, and so is what only it leads to:
-   statistics count both. heap->cycle->ambiguous maps each ambiguous object to whether it was reached. */
-
-
-/* Empties the map and makes room for every conservative pin. Returns false if there is no memory. */
-GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
-    size_t found = 0;
-    for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
-    gc__map_reset(&heap->cycle->ambiguous);
-    return !found || gc__map_reserve(&heap->cycle->ambiguous, found);
-}
+GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->most * sizeof *stores->entries; }
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
    A slot that is found is prefetched into a small FIFO and processed some slots later, when its referent has reached
@@ -10030,252 +10068,6 @@ GC__FN void gc__workers_stop(gc__workers *workers) {
     }
     gc__workers_unlock(workers);
 }
-/* The store buffer: in a heap that is being marked concurrently, or that remembers slots instead of cards, each store
-   into generation 2 as a slot and the word that was overwritten there. Young collections trace from slots to which
-   young references were stored; for a dirty card a collection reads all of the card, for such a slot one word. The
-   marker takes both words.
-
-   Logging costs a call for each store into an old object, so slots are remembered only while it pays. Then, or while
-   the heap is being marked, each region of generation 2 has GC__AGE_REMEMBERS or GC__AGE_MARKING in its age, and the
-   barrier calls gc__store_logged for each store there.
-
-   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, or is in
-   an entry with a tag, even if its card is clean. The buffer may contain a slot twice, or a slot that holds something
-   else by now.
-
-   A thread reserves one *chunk* of entries at a time, so that filling one takes no atomic operation, which would
-   wait until all stores before it have got their memory. A chunk is *whole* once its thread has reserved the next one:
-   then all of its stores have been made, too, and the marker may read the slots. The other chunks are *open*. */
-
-
-#define GC__STORES_CHUNK ((size_t)64)      /* entries, the first of which is the chunk's header; a power of two */
-#define GC__STORES_CHUNK_BYTES (GC__STORES_CHUNK * sizeof(gc__store))
-#define GC__STORES_MOST ((size_t)1 << 17)  /* entries between two collections of a heap that is being marked, */
-#define GC__STORES_SLOTS ((size_t)1 << 16) /* and of one whose slots are remembered */
-#define GC__STORES_BYTES (GC__STORES_MOST * sizeof(gc__store))
-
-/* An entry. Tags in the low bits of the slot tell why a young collection needs it: the youth of the reference that was
-   stored, or that this refers to a candidate region. */
-typedef struct gc__store {
-    uintptr_t slot; /* 0: the entry has not been written; in a header: the next whole chunk */
-    uint64_t old;   /* if the heap is being marked: the overwritten word; in a header: the epoch of an untaken chunk */
-} gc__store;
-#define GC__STORE_TAG ((uintptr_t)3)
-#define GC__STORE_CANDIDATE ((uintptr_t)3)
-#define GC__STORE_OF_NONE ((uintptr_t)4) /* instead of a slot: only the word matters */
-#define GC__STORE_OWNED ((uintptr_t)1)   /* in the slot with which gc_store_in calls the barrier: it is the owner */
-
-typedef struct gc__store_buffer {
-    gc__store *entries; /* NULL until stores are first logged */
-    size_t count;       /* entries that were reserved, headers included; atomic */
-    size_t limit;       /* entries that may be reserved */
-    gc__store *whole;   /* the list of whole chunks that the marker has not taken; atomic */
-    size_t whole_count; /* chunks that became whole; atomic */
-    size_t slots;       /* entries with tags in whole chunks; atomic */
-    /* A number that no buffer has had before. It changes when chunks do not belong to their threads any more. */
-    uint64_t epoch;
-    bool notes;       /* stores to old objects are logged; under the arena's lock */
-    size_t enough;    /* slots from which a collection is due, since more slots would take longer than its goal */
-    size_t most;      /* the most entries that were ever used: they take memory */
-    size_t found;     /* slots that the last collection has scanned */
-    unsigned few;     /* consecutive collections that found few slots and few dirty cards */
-    bool again;       /* cards were dirtied for slots of objects with trace functions; atomic */
-} gc__store_buffer;
-
-/* Functions with this attribute run in the middle of a barrier, on the mutator's registers: no vector register may
-   be touched, and nothing may be called that might do so, such as code that sanitizers insert. */
-#define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
-
-static uint64_t gc__stores_epochs; /* the last epoch given out; atomic */
-
-/* The state for the short path of GC__LOG_STORE_CALL: while one heap of the process has its stores logged, a thread
-   that has a chunk of this epoch need not find the heap of a slot. */
-typedef struct gc__store_logging {
-    uint64_t epoch;   /* of that heap; 0: there is no short path; atomic */
-    uintptr_t offset; /* of a thread's gc__my_chunk from its thread pointer */
-    uint8_t least;    /* the youth of references whose stores are logged: 0 if the heap is being marked, otherwise 1 */
-    unsigned heaps;   /* heaps whose stores are logged; under the arena's lock */
-} gc__store_logging;
-
-GC__VAR gc__store_logging gc__the_store_logging;
-
-/* Begins an epoch: from now on threads reserve new chunks. The world is stopped. */
-GC__FN void gc__stores_renew(gc__store_buffer *stores) {
-    /* Until the collection ends, there is no short path. */
-    if (stores->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED);
-    stores->epoch = __atomic_add_fetch(&gc__stores_epochs, 1, __ATOMIC_RELAXED);
-    stores->count = (stores->count + GC__STORES_CHUNK - 1) & ~(GC__STORES_CHUNK - 1);
-    stores->whole = NULL;
-    stores->whole_count = 0;
-}
-
-/* Makes sure that the buffer has memory. */
-GC__FN bool gc__stores_open(gc__store_buffer *stores) {
-    if (stores->entries) return true;
-    stores->entries = (gc__store *)gc__os_map(GC__STORES_BYTES);
-    gc__stores_renew(stores);
-    return stores->entries != NULL;
-}
-
-/* Adds a whole chunk to the list. May be called by any thread. */
-GC__IN_BARRIER GC__FN void gc__stores_hand_over(gc__store_buffer *stores, gc__store *chunk) {
-    size_t slots = 0;
-    for (size_t i = 1; i < GC__STORES_CHUNK; i++) slots += (chunk[i].slot & GC__STORE_TAG) != 0;
-    if (slots) __atomic_fetch_add(&stores->slots, slots, __ATOMIC_RELAXED);
-    gc__store *next = __atomic_load_n(&stores->whole, __ATOMIC_RELAXED);
-    do
-        chunk->slot = (uintptr_t)next;
-    while (!__atomic_compare_exchange_n(&stores->whole, &next, chunk, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-    __atomic_fetch_add(&stores->whole_count, 1, __ATOMIC_RELAXED);
-}
-
-#if defined(__PIC__) && !defined(__PIE__)
-#define GC__CHUNKS_OWN 0 /* a function would be called to find the thread's variables */
-
-/* Appends an entry. Returns false if there is no room. A chunk is whole when all of its entries are written, which says
-   nothing of their stores. */
-GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t slot, uint64_t old, bool checked) {
-    size_t place;
-    (void)checked;
-    do {
-        if (__atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= stores->limit) return false;
-        place = __atomic_fetch_add(&stores->count, 1, __ATOMIC_RELAXED);
-    } while (place % GC__STORES_CHUNK == 0);
-    if (place >= stores->limit) return false;
-    gc__store *entry = &stores->entries[place], *chunk = entry - place % GC__STORES_CHUNK;
-    __atomic_store_n(&entry->old, old, __ATOMIC_RELAXED);
-    __atomic_store_n(&entry->slot, slot, __ATOMIC_RELEASE);
-    __atomic_store_n(&chunk->old, stores->epoch, __ATOMIC_RELEASE);
-    /* until then the header's first word counts, without tags */
-    if (__atomic_add_fetch(&chunk->slot, 8, __ATOMIC_ACQ_REL) == (GC__STORES_CHUNK - 1) * 8) gc__stores_hand_over(stores, chunk);
-    return true;
-}
-#else
-#define GC__CHUNKS_OWN 1
-
-/* A thread's own chunk: its next entry, or a multiple of the chunk's size if there is none. GC__LOG_STORE_CALL knows
-   this layout, and appends to `next` whatever is stored. */
-typedef struct gc__own_chunk {
-    uint64_t epoch; /* the epoch of the heap's buffer */
-    uintptr_t next;
-    uintptr_t checked; /* instead of `next`, if stores are checked before they are logged */
-    gc__store *chunk;  /* the one that belongs to the thread; NULL: none */
-} gc__own_chunk;
-
-/* The epochs are those of no heap at first, nor is 0, which gc__store_logging may have. The former chunk is the one
-   that a thread with several heaps had before: otherwise it would reserve new chunks at each store. */
-static __thread gc__own_chunk gc__my_chunk = {~(uint64_t)0, 0, 0, NULL};
-static __thread gc__own_chunk gc__my_former_chunk = {~(uint64_t)0, 0, 0, NULL};
-
-GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunk_change(uint64_t epoch) {
-    gc__own_chunk former = gc__my_former_chunk;
-    gc__my_former_chunk = gc__my_chunk;
-    if (former.epoch != epoch) { /* field by field: for a whole record compilers call memset, which uses vectors */
-        former.epoch = epoch;
-        former.next = former.checked = 0;
-        former.chunk = NULL;
-    }
-    gc__my_chunk = former;
-}
-
-/* Reserves a chunk for the thread, all entries of which are empty, and hands its last one over. Returns false if there
-   is no room. */
-GC__IN_BARRIER GC__OUT_OF_LINE bool gc__chunk_take(gc__store_buffer *stores, bool checked) {
-    gc__own_chunk *mine = &gc__my_chunk;
-    if (mine->chunk) gc__stores_hand_over(stores, mine->chunk);
-    mine->chunk = NULL;
-    if (__atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= stores->limit) return false;
-    size_t place = __atomic_fetch_add(&stores->count, GC__STORES_CHUNK, __ATOMIC_RELAXED);
-    if (place >= stores->limit) return false;
-    gc__store *chunk = mine->chunk = &stores->entries[place];
-    for (size_t i = 0; i < GC__STORES_CHUNK; i++) __atomic_store_n(&chunk[i].slot, (uintptr_t)0, __ATOMIC_RELAXED);
-    __atomic_store_n(&chunk->old, stores->epoch, __ATOMIC_RELEASE);
-    *(checked ? &mine->checked : &mine->next) = (uintptr_t)(chunk + 1);
-    return true;
-}
-
-/* Appends an entry. Returns false if there is no room. */
-GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t slot, uint64_t old, bool checked) {
-    gc__own_chunk *mine = &gc__my_chunk;
-    if (mine->epoch != stores->epoch) gc__chunk_change(stores->epoch);
-    bool none = !((mine->next | mine->checked) & (GC__STORES_CHUNK_BYTES - 1));
-    if (none && !gc__chunk_take(stores, checked)) return false;
-    uintptr_t *next = mine->next & (GC__STORES_CHUNK_BYTES - 1) ? &mine->next : &mine->checked;
-    gc__store *entry = (gc__store *)*next;
-    __atomic_store_n(&entry->old, old, __ATOMIC_RELAXED);
-    __atomic_store_n(&entry->slot, slot, __ATOMIC_RELEASE); /* the marker may look at open chunks */
-    *next += sizeof *entry;
-    return true;
-}
-#endif
-
-/* Publishes how the next stores are logged, at the end of a collection or of the heap. The world is stopped. */
-GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
-    gc__store_logging *logging = &gc__the_store_logging;
-    if (!GC__HAS_MARKER) return;
-    gc__lock_take(&gc__the_arena.lock);
-    logging->heaps += (unsigned)notes - (unsigned)heap->stores->notes;
-    heap->stores->notes = notes;
-    heap->stores->limit = gc__heap_is_marking(heap) ? GC__STORES_MOST : GC__STORES_SLOTS;
-    if (logging->heaps != 1) __atomic_store_n(&logging->epoch, 0, __ATOMIC_RELAXED);
-#if GC__CHUNKS_OWN
-    if (logging->heaps == 1 && notes) {
-        logging->least = !gc__heap_is_marking(heap);
-        logging->offset = (uintptr_t)&gc__my_chunk - GC__THREAD_POINTER();
-        __atomic_store_n(&logging->epoch, heap->stores->epoch, __ATOMIC_RELAXED);
-    }
-#endif
-    gc__lock_release(&gc__the_arena.lock);
-}
-
-/* Returns the number of reserved entries. The world is stopped. */
-GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
-    return GC__HAS_MARKER ? gc__min(stores->count, GC__STORES_MOST) : 0;
-}
-
-/* Returns whether so many slots are remembered that a collection is due. */
-GC__FN bool gc__stores_enough(const gc_heap *heap) {
-    return GC__HAS_MARKER && __atomic_load_n(&heap->stores->slots, __ATOMIC_RELAXED) > heap->stores->enough;
-}
-
-/* Returns how many entries are slots that young collections need. */
-GC__HOT size_t gc__stores_slots(const gc_heap *heap) {
-    size_t places = gc__stores_count(heap->stores), count = 0;
-    for (size_t i = 0; i < places; i++) count += (heap->stores->entries[i].slot & GC__STORE_TAG) != 0;
-    return count;
-}
-
-/* Empties the buffer, after the collection that runs has traced from all slots, or from the objects that they are in,
-   and the marker has taken all that it needs. */
-GC__FN void gc__stores_forget(gc_heap *heap) {
-    gc__store_buffer *stores = heap->stores;
-    if (!GC__HAS_MARKER || !stores->entries) return;
-    size_t count = gc__stores_count(stores);
-    stores->found = gc__stores_slots(heap);
-    stores->most = gc__max(stores->most, count);
-    if (!GC__CHUNKS_OWN) memset(stores->entries, 0, count * sizeof *stores->entries);
-    stores->count = stores->slots = 0;
-    gc__stores_renew(stores);
-    heap->pause.remembered_slots = stores->found;
-    heap->stats.remembered_slots += stores->found;
-}
-
-GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->most * sizeof *stores->entries; }
-/* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
-
-   An object is *white* until its bit in the marker's plane is set, then *grey* until its slots have been read. A grey
-   object is in one of four places: the marker's mark stack; the store buffer, which barriers fill, and `seen`, which
-   collections fill with objects that they meet or move there from the buffer (objects in these two may still be white);
-   or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
-   is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
-   the object should have waited, the region is *unasked*, and the final mark scans them.
-
-   Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
-   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that collection.
-   No object is born there. So at any time a white object to which a scanned one refers is grey by then, or about to be
-   shaded by the thread that stores the reference. References from roots, young objects and waiting objects are traced in
-   the final pause. */
-
 
 /* Barriers log at most this many entries unchecked, which may lead to marked objects only; */
 #define GC__BLIND_MOST (GC__STORES_MOST / 4)
@@ -10422,9 +10214,14 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     if (!gc__stores_append(heap->stores, GC__STORE_OF_NONE, word, checks)) gc__shade_at_once(word);
 }
 
-/* Returns the reference in a word that was read from a slot, if it may be a tagged one. */
+/* Returns the reference in a word from anywhere, if that is a tagged one; 0: it is none. */
 GC__IN_BARRIER GC__FN uintptr_t gc__shade_decode(uintptr_t word) {
     return GC_HAS_VALUES && GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+}
+
+/* Returns whether a word is the address of an object that is being marked in this heap. */
+GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
+    return !(word & 7) && gc__is_marking(word) && gc__region_of(word)->heap == heap && gc__shade_is_object(word);
 }
 
 /* Shades the references that are about to be overwritten. */
@@ -10588,6 +10385,283 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         /* other workers shade concurrently */
         if (bits) __atomic_fetch_or(&region->heap->marker->marks[word], bits, __ATOMIC_RELAXED);
     }
+}
+
+#define GC__PIN_CONSERVATIVE 1
+
+typedef struct gc__root_visitor {
+    gc_visitor visitor;
+    gc_heap *heap;
+    bool failed; /* there was no memory for the lists */
+} gc__root_visitor;
+
+/* Gathers plain references and tagged values, which nearly all roots are. */
+GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
+    for (size_t i = 0; i < count; i++) {
+        const gc_word *slot = gc__slot_at(slots, i, value);
+        if (gc__in_arena(gc__slot_ref(slot, value)) && !gc__words_push(&cycle->roots, (uintptr_t)slot | value)) return false;
+    }
+    return true;
+}
+
+/* Returns the object to which a root refers, or 0 if it refers to none. Sets *ref to the address in the slot. */
+GC__FN uintptr_t gc__root_object(gc_heap *heap, const gc_word *slot, unsigned flags, uintptr_t *ref) {
+    bool guess = flags & GC_SLOT_CONSERVATIVE, boxed = GC_HAS_VALUES && guess && !gc__in_arena(*slot);
+    *ref = gc__slot_ref(slot, boxed || (gc__flags_value(flags) && !guess));
+    if (!gc__in_arena(*ref)) return 0;
+    return flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE) ? gc__heap_covering(heap, *ref) : *ref;
+}
+
+/* Gathers words that may refer to the inside of an object, or that pin it. */
+GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
+    gc__cycle *cycle = heap->cycle;
+    bool value = gc__flags_value(flags), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
+    for (size_t i = 0; i < count; i++) {
+        const gc_word *slot = gc__slot_at(slots, i, value);
+        uintptr_t ref, object = gc__root_object(heap, slot, flags, &ref);
+        if (!object) continue; /* an address in no heap, or between objects */
+        if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
+            ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
+        } else {
+            ok &= gc__words_push(&cycle->interior, (uintptr_t)slot | value);
+            ok &= gc__words_push(&cycle->interior, ref - object);
+            ok &= gc__words_push(&cycle->interior, object);
+        }
+    }
+    return ok;
+}
+
+/* Gathers a slot at a distance from an object, which may be of any size. The object's slot is not updated before the
+   trace. */
+GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
+    uintptr_t object = *(gc_word *)pair->base;
+    if (!gc__in_arena(object)) return true;
+    return gc__words_push(&cycle->interior, (uintptr_t)pair->slot) &&
+           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) &&
+           gc__words_push(&cycle->interior, object);
+}
+
+/* Gathers one plain slot among other kinds, out of line. */
+GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool value) {
+    return gc__root_gather_plain(cycle, slot, 1, value);
+}
+
+/* Gathers a weak table of the host: its strong slots are roots. */
+GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
+    bool value = gc__flags_value(entries->flags), ok = gc__discovered_push(&cycle->entries, entries);
+    if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
+    for (size_t i = 0; i < entries->count; i++) {
+        if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_slot(cycle, gc__entry_key(entries, i), value);
+        if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_slot(cycle, gc__entry_value(entries, i), value);
+    }
+    return ok;
+}
+
+/* Gathers a value stack of the host. The ages to which its entries will refer are known after the trace. */
+GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
+    gc__cycle *cycle = heap->cycle;
+    bool value = gc__flags_value(part->stack->flags), ok = true;
+    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap)), first = cycle->roots.count;
+    for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
+        ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
+    return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
+           gc__words_push(&cycle->stacks, (uintptr_t)part->frame) && gc__words_push(&cycle->stacks, first) &&
+           gc__words_push(&cycle->stacks, cycle->roots.count);
+}
+
+GC__HOT void gc__root_stacks_note_bounds(gc__cycle *cycle) {
+    const uintptr_t *words = cycle->stacks.words;
+    for (size_t i = 0; i < cycle->stacks.count; i += GC__STACK_WORDS)
+        gc__stack_note_bounds((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
+}
+
+/* Remembers the objects that are active: memory that they own is stored to without a barrier. */
+GC__FN void gc__root_remember(gc_word *slots, size_t count, bool value) {
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t object = gc__slot_ref(gc__slot_at(slots, i, value), value);
+        if (gc__in_arena(object)) gc_remember(NULL, (void *)object);
+    }
+}
+
+/* Gathers a root that is not simply a range of slots. Returns false if it is. */
+GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot, size_t count, unsigned flags) {
+    gc__cycle *cycle = roots->heap->cycle;
+    bool ok = true;
+    if (flags & GC__SLOT_ENTRIES)
+        ok = gc__root_gather_entries(cycle, (const gc_weak_entries *)slot);
+    else if (flags & GC__SLOT_STACK)
+        ok = gc__root_gather_stack(roots->heap, (const gc__stack_part *)slot);
+    else if (flags & GC__SLOT_DERIVED)
+        ok = gc__root_gather_derived(cycle, (const gc__derived *)slot);
+    else if (flags & GC_SLOT_ACTIVE)
+        gc__root_remember((gc_word *)slot, count, gc__flags_value(flags));
+    if (!ok) roots->failed = true;
+    return flags & (GC__SLOT_ENTRIES | GC__SLOT_STACK | GC__SLOT_DERIVED);
+}
+
+GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    if (GC__UNLIKELY(flags >= 2 * GC_SLOT_VALUE) && gc__root_gather_special(roots, slot, count, flags)) return;
+    if (GC__UNLIKELY(roots->failed)) return; /* the collection is left out, and each slot would ask the system once more */
+    bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
+    bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count, gc__flags_value(flags))
+                    : gc__root_gather_other(roots->heap, (gc_word *)slot, count, flags);
+    if (!ok) roots->failed = true;
+}
+
+/* A native stack that is scanned conservatively, from the stack pointer to `base`. */
+typedef struct gc__stack_scan {
+    gc_visitor *visitor;
+    const uintptr_t *registers;
+    const char *base;
+} gc__stack_scan;
+
+GC__HOT void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
+    if (gc__in_arena(word) || (GC_HAS_VALUES && gc__in_arena(gc__shade_decode(word))))
+        gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
+}
+
+/* The scan reads whole stack frames, redzones included, which AddressSanitizer would report; and frames of a thread in
+   preemptive mode, whose native code may be writing to variables that are no references, which ThreadSanitizer would
+   report. */
+__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc__stack_scan *scan,
+                                                                              char *stack_pointer) {
+    for (int i = 0; i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
+    for (char *at = stack_pointer; at + 8 <= scan->base; at += 8) {
+        gc__stack_word(scan, *(gc_word *)(void *)at);
+    }
+}
+
+GC__FN void gc__code_visit_all(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost,
+                               gc_visitor *visitor) {
+    if (!innermost) return;
+    heap->threads->root_kind = "compiled frame";
+    gc__compiled->visit(heap, stack, innermost, visitor);
+}
+
+/* Visits the roots of a stack that does not run. */
+GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
+    gc__stack_scan scan = {visitor, stack->registers, stack->base};
+    if (stack->thread && stack->thread->stack == stack) return;
+    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
+    gc__code_visit_all(heap, stack, stack->code, visitor);
+    heap->threads->root_kind = "native stack";
+    if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
+}
+
+/* Lets the host report roots, and records which of the gathered ones are its own. If there is no memory for that,
+   readers in other processes know less. `thread` is NULL if none is attached. */
+GC__FN void gc__host_roots_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    gc__cycle *cycle = heap->cycle;
+    size_t first = cycle->roots.count;
+    if (!heap->options.scan_roots) return;
+    heap->threads->root_kind = "scan_roots callback";
+    heap->options.scan_roots(heap->options.host, thread, visitor);
+    if (cycle->roots.count == first || !gc__words_reserve(&cycle->reported, cycle->reported.count + 2)) return;
+    gc__words_push(&cycle->reported, first);
+    gc__words_push(&cycle->reported, cycle->roots.count);
+}
+
+GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    bool self = thread == gc__thread_self(heap),
+         parked = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED);
+    bool native = !self && !parked && !gc__is_cooperative(thread);
+    uintptr_t mine[GC__SAVED_REGISTERS] = {0};
+    if (self) gc__save_registers(mine);
+    gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
+    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
+    gc__code_visit_all(heap, thread->stack, thread->code, visitor);
+    heap->threads->root_kind = "native stack";
+    if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
+    gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
+    gc__host_roots_visit(heap, thread, visitor);
+}
+
+/* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
+GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
+    gc__lock_take(&heap->threads->roots_lock);
+    for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
+        gc__stack_visit_left(heap, stack, stack->conservative, visitor);
+    gc__lock_release(&heap->threads->roots_lock);
+    const gc_thread *bound = heap->threads->first;
+    while (bound && gc__record(bound)->unbound) bound = gc__record(bound)->next;
+    if (!bound) gc__host_roots_visit(heap, NULL, visitor);
+    heap->threads->root_kind = "global slot";
+    const gc__words *globals = &heap->collector->globals;
+    gc__lock_take(&heap->threads->roots_lock);
+    for (size_t i = 0; i < globals->count; i += 3)
+        gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
+    gc__lock_release(&heap->threads->roots_lock);
+    heap->threads->root_kind = NULL;
+}
+
+/* Calls the visitor for every root of the heap except handles and queued finalizers. During the visit
+   heap->threads->root_kind and root_site describe what reports the root. */
+GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        if (!gc__record(thread)->unbound) gc__thread_visit(heap, thread, visitor);
+    gc__roots_visit_shared(heap, visitor);
+}
+
+GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags) {
+    GC__API_SCOPE("gc_roots_add");
+    if (gc__is_null(heap, "gc_roots_add", "heap") || (count && gc__is_null(slots, "gc_roots_add", "slots")))
+        return GC_ERROR_ARGUMENT;
+    if ((uintptr_t)slots & 7)
+        return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
+    if (flags & GC__SLOT_DERIVED)
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base, and compute the others from it");
+    if (count > (UINTPTR_MAX - (uintptr_t)slots) / gc__flags_bytes(flags))
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "
+                        "is not their size in bytes, and cannot be negative",
+                        count, slots);
+    gc__lock_take(&heap->threads->roots_lock);
+    bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
+    if (reserved) {
+        gc__words_push(&heap->collector->globals, (uintptr_t)slots);
+        gc__words_push(&heap->collector->globals, count);
+        gc__words_push(&heap->collector->globals, flags);
+    }
+    gc__lock_release(&heap->threads->roots_lock);
+    if (reserved) return GC_OK;
+    return gc__fail_memory("gc_roots_add", "the list of global roots");
+}
+
+GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
+    for (size_t i = globals->count; i > 0; i -= 3) {
+        uintptr_t *entry = &globals->words[i - 3];
+        if (entry[0] != slots) continue;
+        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
+        globals->count -= 3;
+        return true;
+    }
+    return false;
+}
+
+GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
+    GC__API_SCOPE("gc_roots_remove");
+    if (gc__is_null(heap, "gc_roots_remove", "heap")) return GC_ERROR_ARGUMENT;
+    gc__lock_take(&heap->threads->roots_lock);
+    bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
+    gc__lock_release(&heap->threads->roots_lock);
+    if (found) return GC_OK;
+    return gc__fail(GC_ERROR_MISUSE, "gc_roots_remove: no roots were added at %p", slots);
+}
+/* Ambiguous objects: condemned objects that conservative words found. Their mark bits are set before the trace,
+   since they must stay; but they are scanned only when a reference reaches them, or when everything else has been
+   traced. What is still unreached then is retained by conservative words alone, and so is what only it leads to:
+   statistics count both. heap->cycle->ambiguous maps each ambiguous object to whether it was reached. */
+
+
+/* Empties the map and makes room for every conservative pin. Returns false if there is no memory. */
+GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
+    size_t found = 0;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
+    gc__map_reset(&heap->cycle->ambiguous);
+    return !found || gc__map_reserve(&heap->cycle->ambiguous, found);
 }
 /* Sliding: the last resort of a full heap whose holes are too small, and that has no free region to copy to.
 
@@ -11146,9 +11220,7 @@ GC__FN bool gc__is_candidate(uintptr_t object) {
 /* Returns the candidate region to which the slot refers now, or NULL if it refers to none or to a retained one. */
 GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
     uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
-#if GC_HAS_VALUES
-    if (!gc__is_candidate(word)) word = gc__slot_decode(word, true);
-#endif
+    if (GC_HAS_VALUES && !gc__is_candidate(word)) word = gc__shade_decode(word);
     gc__region *region = gc__is_candidate(word) ? gc__region_of(word) : NULL;
     return region && !region->retained ? region : NULL;
 }
@@ -11340,7 +11412,8 @@ GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object)
 
 /* Reads a slot, once. Returns an object that is to be marked now, or 0 if there is none. */
 GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word *slot, bool value) {
-    uintptr_t ref = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (GC__VALUES_ARE_WIDE && value && !gc__shade_is_sound(worker->heap, ref)) return 0;
     unsigned age = gc__barrier_age(&gc__tables, ref);
     if (!(age & GC__AGE_MARKING)) return 0;
     if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && gc__is_marking((uintptr_t)slot)) /* a remark reads other slots, too */
@@ -11357,7 +11430,7 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, gc__tracer tra
     }
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry - value);
-    uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
+    uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(slot, word, value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict == GC__MARK) {
         gc__mark_object(worker, ref, many);
@@ -11406,7 +11479,7 @@ GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref
 GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, gc__tracer tracer) {
     bool many = tracer == GC__MANY;
     if (tracer == GC__CONCURRENT) return gc__exchange_concurrent(worker, slot, value);
-    uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
+    uintptr_t ref = gc__slot_decode(slot, gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict) return gc__prefetch(worker, slot, ref, verdict, value, many);
     if (worker->edges) gc__edge(worker, slot, ref);
@@ -11437,7 +11510,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
     bool on_heap = gc__in_arena((uintptr_t)slot), plain = heap->options.non_generational;
     if (!count || (on_heap ? plain && heap->options.non_moving : plain || flags & GC_SLOT_OWNED)) return;
     size_t bytes = gc__object_bytes(object);
-    if (offset < bytes && count <= (bytes - offset) / 8) return;
+    if (offset < bytes && count <= (bytes - offset) / gc__flags_bytes(flags)) return;
     gc__fatal(&heap->options,
               "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: %s, or "
               "keep the references in an array on the heap (GC_TYPE_ARRAY)",
@@ -11466,22 +11539,22 @@ __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker
    of the object's first word stands for all of them. */
 GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
     const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
-    gc__slot_remember(place, gc__slot_decode(gc__slot_read(slot, true), value));
+    gc__slot_remember(place, gc__slot_decode(slot, gc__slot_read(slot, true), value));
 }
 
-GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word *slots, size_t count, bool value) {
+GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, gc_word *slots, size_t count, bool value) {
     if (gc__in_arena((uintptr_t)slots)) return;
     if (count && worker->edges & GC__EDGES_CANDIDATE) gc__owner_waits(worker);
-    for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
+    for (size_t i = 0; i < count; i++) gc__slot_remember_early(gc__slot_at(slots, i, value), value);
 }
 
 /* Makes the final mark look at a table with a candidate's object again: at the slice with the entry if the entries
    lie in the table and the marker may trace it, otherwise at all of the table. */
 GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
     uintptr_t low = gc__entry_low(entries) + i * entries->entry_bytes, table = gc__traced;
-    bool pairs = entries->kind != GC_WEAK_REFS;
-    if (!gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
-        !(pairs && gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
+    const gc_word *key = gc__entry_key(entries, i), *partner = gc__entry_value(entries, i);
+    if (!gc__is_candidate(gc__slot_decode(key, gc__slot_read(key, true), value)) &&
+        !gc__is_candidate(gc__slot_decode(partner, gc__slot_read(partner, true), value)))
         return;
     if (!gc__is_marking(table)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
@@ -11496,10 +11569,11 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
    slots. If there is no memory for the record, all slots are strong. */
 GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
     bool many = gc__is_many(worker);
-    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
+    bool value = gc__flags_value(entries->flags), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * entries->entry_bytes;
     if (!entries->count) return;
-    gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
+    gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8,
+                     entries->flags & (unsigned)GC_SLOT_OWNED);
     if (many) gc__lock_take(&worker->workers->space);
     bool listed = gc__discovered_push(&worker->cycle->entries, entries);
     if (many) gc__lock_release(&worker->workers->space);
@@ -11510,7 +11584,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
         if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
-        if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
+        if (gc__in_arena(gc__slot_decode(key, gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)
             continue; /* as in most entries of a hash table that is not full */
@@ -11524,7 +11598,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
 GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
     bool many = gc__is_many(worker);
     gc_value_stack *stack = part->stack;
-    bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
+    bool value = gc__flags_value(stack->flags);
     uintptr_t top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
     if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__owner_waits(worker);
@@ -11543,7 +11617,7 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    bool value = gc__flags_value(flags);
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
@@ -11556,7 +11630,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], value);
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
 }
 
 /* A visitor for trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the
@@ -11593,8 +11667,9 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     } else if (flags & GC__SLOT_STACK) {
         if (gc__traced >= part->from) part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
     } else {
-        count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
-        part->worker->visitor.visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
+        count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, gc__flags_bytes(flags), count, &first);
+        slot = gc__slot_at(slot, first, gc__flags_value(flags));
+        part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
     }
 }
 
@@ -11603,7 +11678,7 @@ GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count
     gc__part_visitor *part = (gc__part_visitor *)visitor;
     const gc__part *all = part->all;
     const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
-    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
+    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * gc__flags_bytes(flags);
     if (entries) high = gc__entry_high(entries) + entries->count * entries->entry_bytes;
     size_t i = 0, end = all->count;
     bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
@@ -11775,17 +11850,17 @@ GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
 GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
     uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    bool value = gc__flags_value(flags);
     if (flags & GC__SLOT_ENTRIES) {
         const gc_weak_entries *entries = (const gc_weak_entries *)slot;
         if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
         return;
     }
-    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
+    if (offset >= bytes || count > (bytes - offset) / gc__flags_bytes(flags)) {
         concurrent->waits |= count != 0;
         return;
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, (gc_word *)slot + i, value);
+    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, gc__slot_at(slot, i, value), value);
 }
 
 /* Calls the object's trace function if the marker may, and has the final pause look at what the marker may not. */
@@ -15140,8 +15215,8 @@ typedef struct gc__owner_search {
 GC__COLD void gc__owner_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__owner_search *search = (gc__owner_search *)visitor;
     for (size_t i = 0; i < count && !search->found.holder; i++) {
-        gc_word *word = (gc_word *)slot + i;
-        if (gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE)) != search->array) continue;
+        gc_word *word = gc__slot_at(slot, i, gc__flags_value(flags));
+        if (gc__slot_ref(word, gc__flags_value(flags)) != search->array) continue;
         search->found.holder = search->looked_at;
         search->slot = word;
     }
@@ -15230,7 +15305,7 @@ GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
 }
 
 GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
-    uintptr_t ref = gc__slot_decode(*slot, value);
+    uintptr_t ref = gc__slot_ref(slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault && gc__verify_discovered(verifier)) return;
@@ -15269,8 +15344,8 @@ GC__COLD void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, un
     if (flags & GC__SLOT_STACK) gc__verify_stack(verifier, ((const gc__stack_part *)slot)->stack);
     if (gc__visit_slots_of(visitor, slot, flags)) return;
     if (gc__traced) gc__traced_check(verifier->heap, slot, count, flags);
-    for (size_t i = 0; i < count; i++)
-        gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    bool value = gc__flags_value(flags);
+    for (size_t i = 0; i < count; i++) gc__verify_slot(verifier, gc__slot_at(slot, i, value), value);
 }
 
 /* Checks an object's header, before anything asks the object for its size. */
@@ -15327,8 +15402,7 @@ GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
 /* Remembers active objects: memory that they own is stored to without a barrier. */
 GC__COLD void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor;
-    if (flags & GC_SLOT_ACTIVE)
-        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    if (flags & GC_SLOT_ACTIVE) gc__root_remember((gc_word *)slot, count, gc__flags_value(flags));
 }
 
 /* The work that several threads share: first all regions' headers, and then their slots. */
@@ -15442,9 +15516,10 @@ GC__COLD void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count,
         return;
     }
     if (gc__visit_slots_of(visitor, slot, flags)) return;
-    for (size_t i = 0; i < count; i++)
-        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE)),
-                            (gc_word *)slot + i);
+    for (size_t i = 0; i < count; i++) {
+        gc_word *word = gc__slot_at(slot, i, gc__flags_value(flags));
+        gc__checkmark_reach(verifier, gc__slot_ref(word, gc__flags_value(flags)), word);
+    }
 }
 
 GC__COLD size_t gc__count_marks(const gc_heap *heap) {
@@ -15476,7 +15551,7 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     }
     for (size_t i = 0; i < heap->cycle->roots.count; i++) {
         gc_word *slot = (gc_word *)(heap->cycle->roots.words[i] & ~(uintptr_t)1);
-        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->cycle->roots.words[i] & 1), slot);
+        gc__checkmark_reach(&verifier, gc__slot_ref(slot, heap->cycle->roots.words[i] & 1), slot);
     }
     for (size_t i = 0; i < heap->cycle->pins.count; i++)
         gc__checkmark_reach(&verifier, heap->cycle->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);
@@ -15532,16 +15607,16 @@ GC_API void gc__shadow_store(void *slot, size_t count) {
 }
 
 GC__COLD void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    (void)visitor, (void)flags;
-    if (gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
+    (void)visitor;
+    if (gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * gc__flags_bytes(flags));
 }
 
 GC__COLD void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count, flags);
     if (!gc__in_arena((uintptr_t)slot)) return; /* the slot is in memory that an object owns */
     for (size_t i = 0; i < count; i++) {
-        gc_word *word = (gc_word *)slot + i;
-        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        gc_word *word = gc__slot_at(slot, i, gc__flags_value(flags));
+        uintptr_t ref = gc__slot_ref(word, gc__flags_value(flags));
         if (*word == *gc__shadow_of(word) || !ref || !gc__in_arena(ref)) continue;
         gc__verify_fault(
             (gc__verifier *)visitor, word, ref,
@@ -15646,8 +15721,8 @@ GC__COLD const char *gc__held_text(const gc__holder_search *search, uintptr_t wo
 GC__COLD void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__holder_search *search = (gc__holder_search *)visitor;
     for (size_t i = 0; i < count; i++) {
-        gc_word *word = (gc_word *)slot + i;
-        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        gc_word *word = gc__slot_at(slot, i, gc__flags_value(flags));
+        uintptr_t ref = gc__slot_ref(word, gc__flags_value(flags));
         if (!gc__is_searched(search, ref)) continue;
         char field[160], held[24];
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
@@ -15660,7 +15735,7 @@ GC__COLD void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, un
 /* Returns the searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
 GC__COLD uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
     if (gc__is_searched(search, word)) return word;
-    uintptr_t ref = gc__slot_decode(word, GC_HAS_VALUES);
+    uintptr_t ref = gc__shade_decode(word);
     return gc__is_searched(search, ref) ? ref : 0;
 }
 
@@ -16565,6 +16640,10 @@ GC_API int gc_object_generation(const void *object) {
     return gc__region_first(region)->generation;
 }
 
+GC_API gc_heap *gc_object_heap(const void *object) {
+    return gc__in_arena((uintptr_t)object) ? gc__region_of((uintptr_t)object)->heap : NULL;
+}
+
 GC_API size_t gc_object_bytes(const void *object) {
     return gc__is_null(object, "gc_object_bytes", "object") ? 0 : gc__object_bytes((uintptr_t)object);
 }
@@ -16987,9 +17066,16 @@ __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
 
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
-    if (value && !GC_VALUE_IS_REF(word)) return;
+    if (value && !GC__VALUE_IS_REF(slot, word)) return;
     const void *ref = (const void *)(value ? GC_VALUE_TO_REF(word) : word);
     GC__THE_BARRIER(after_checked)(&gc__tables, slot, ref);
+}
+
+GC__INLINED void gc__barrier_after_words(gc_word *slots, size_t count, bool value) {
+    for (size_t i = 0; i < count; i++) {
+        gc_word *slot = gc__slot_at(slots, i, value);
+        gc__barrier_after_word(slot, *slot, value);
+    }
 }
 
 /* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
@@ -17001,29 +17087,28 @@ GC__FN bool gc__barrier_is_idle(const void *slot) {
    being marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     bool marking = gc__is_marking((uintptr_t)slot);
+    size_t bytes = value ? GC_VALUE_BYTES : 8;
     while (count) {
-        size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
-        size_t some = in_card < count ? in_card : count;
-        if (marking || !gc__card_is_dirty((uintptr_t)slot))
-            for (size_t i = 0; i < some; i++) gc__barrier_after_word(&slot[i], slot[i], value);
-        slot += some;
+        size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1)) + bytes - 8) / bytes;
+        size_t some = gc__min(in_card, count);
+        if (marking || !gc__card_is_dirty((uintptr_t)slot)) gc__barrier_after_words(slot, some, value);
+        slot = gc__slot_at(slot, some, value);
         count -= some;
     }
 }
 
 /* Shades the referents of slots that are about to be overwritten. */
-GC__FN void gc__stored_before(const void *slots, size_t count) {
-    if (GC__UNLIKELY(gc__is_marking((uintptr_t)slots))) gc__shade_stored((const gc_word *)slots, count);
+GC__FN void gc__stored_before(const void *slots, size_t words) {
+    if (GC__UNLIKELY(gc__is_marking((uintptr_t)slots))) gc__shade_stored((const gc_word *)slots, words);
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
-    gc_word *slot = (gc_word *)slots;
-    gc__store_shadow(slots, count);
+    gc__store_shadow(slots, count * (value ? GC_VALUE_BYTES / 8 : 1));
     if (!count || gc__barrier_is_idle(slots)) return;
     if (GC__BARRIER_ANYWHERE)
-        gc__barrier_after_cards(slot, count, value);
+        gc__barrier_after_cards((gc_word *)slots, count, value);
     else
-        for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
+        gc__barrier_after_words((gc_word *)slots, count, value);
 }
 
 /* Brackets of raw stores that the calling thread has begun and not ended; recorded only with GC_DEBUG, verify or
@@ -17077,14 +17162,14 @@ GC__FN void gc__stores_check(const gc_heap *heap) {
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_push(range);
-    gc__stored_before(slots, count);
+    gc__stored_before(slots, count * gc__flags_bytes(flags) / 8);
     GC__ORDER_STORES();
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_pop(range);
-    gc__stored(slots, count, (flags & GC_SLOT_VALUE) != 0);
+    gc__stored(slots, count, gc__flags_value(flags));
 }
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
@@ -17110,8 +17195,8 @@ GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
     if (!count) return;
-    gc__stored_before(destination, count);
-    gc__values_move((gc_word *)destination, (const gc_word *)source, count);
+    gc__stored_before(destination, count * (GC_VALUE_BYTES / 8));
+    gc__values_move((gc_word *)destination, (const gc_word *)source, count * (GC_VALUE_BYTES / 8));
     gc__stored(destination, count, true);
 }
 

@@ -72,12 +72,12 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
     gc__store_shadow(slot, 1);
 }
 
-/* *slot = value, a tagged value, with the write barrier if it refers to an object. [cooperative; never collects; cannot
-   fail] */
+/* *slot = value, a tagged value, with the write barrier if it refers to an object. A tag beside the word
+   (GC_VALUE_SLOT_IS_REF) is stored before the call. [cooperative; never collects; cannot fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
     gc__barrier_publish(slot, value); /* the marker may be reading it, too */
-    if (GC_VALUE_IS_REF(value))
+    if (GC__VALUE_IS_REF(slot, value))
         GC__THE_BARRIER(after_checked)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
 }
@@ -98,7 +98,7 @@ static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot,
 static inline void gc_store_value_in(gc_thread *thread, const void *owner, void *slot, uintptr_t value) {
     (void)thread;
     gc__barrier_publish(slot, value);
-    if (GC_VALUE_IS_REF(value))
+    if (GC__VALUE_IS_REF(slot, value))
         GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), (const void *)GC_VALUE_TO_REF(value));
 }
 
@@ -120,7 +120,7 @@ GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
    The destination lies in one object, or outside the heap. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* gc_copy_refs for tagged values. A second pass looks at them, but only at those in clean cards of an old object.
+/* gc_copy_refs for tagged values, of GC_VALUE_BYTES each. A second pass looks at them, but only at those in clean cards of an old object.
    [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 

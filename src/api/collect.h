@@ -35,6 +35,9 @@ GC_API bool gc_step(gc_heap *heap, unsigned us);
    themselves, but gc_heap_object_at, gc_heap_walk, gc_heap_verify and gc_heap_stats stop the other threads, and may
    wait for a collection by one of these: where several threads are attached they are safe points. */
 
+/* The heap of an object, for trace functions, say, which need the host's data (gc_heap_host); NULL for an address that is on
+   none. [any thread, trace functions; never collects; cannot fail] */
+GC_API gc_heap *gc_object_heap(const void *object);
 /* Whether the address, which may be any, points into memory that may hold objects of this heap. [cooperative; never
    collects; cannot fail] */
 GC_API bool gc_heap_contains(gc_heap *heap, const void *address);

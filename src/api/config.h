@@ -75,7 +75,33 @@
    GC_VALUE_TO_REF(word): that object's address. GC_VALUE_FROM_REF(ref, word): the word that refers to ref as `word`
    referred to the object before it moved. A word is a uintptr_t.
    Or two numbers instead, by which collectors in libraries (gc_standalone.h) know values, too. GC_VALUE_MASK and
-   GC_VALUE_TAG: a word refers to an object if (word & mask) == tag, and then to the object at word - tag. */
+   GC_VALUE_TAG: a word refers to an object if (word & mask) == tag, and then to the object at word - tag.
+   Or, where a value is a struct of a word and a tag beside it, GC_VALUE_SLOT_IS_REF(slot): whether the word at `slot` (a const
+   void *) is the address of an object. Null is allowed. GC_VALUE_BYTES is the size of such a struct, a multiple of 8, whose
+   first member is the word; 16 if the host does not say. Values that follow one another have that distance, and where values
+   are counted, these are. With `concurrent` the marker may read the tag of one value with the word of another while a thread
+   stores both: it checks what it then takes for an address, so the two may be stored in any order, but each at once. */
+#ifdef GC_VALUE_SLOT_IS_REF
+#if defined(GC_VALUE_TAG) || defined(GC_VALUE_IS_REF)
+#error "GC_VALUE_SLOT_IS_REF is defined: define neither GC_VALUE_TAG nor GC_VALUE_IS_REF"
+#endif
+#define GC__VALUES_ARE_WIDE 1
+#ifndef GC_VALUE_BYTES
+#define GC_VALUE_BYTES 16
+#endif
+#define GC_VALUE_IS_REF(word) ((void)(word), 0) /* no word alone refers to an object as a value */
+#define GC_VALUE_TO_REF(word) (word)
+#define GC_VALUE_FROM_REF(ref, word) (ref)
+#else
+#ifdef GC_VALUE_BYTES
+#error "GC_VALUE_BYTES is defined: define GC_VALUE_SLOT_IS_REF(slot) too"
+#endif
+#define GC__VALUES_ARE_WIDE 0
+#define GC_VALUE_BYTES 8
+#endif
+#if GC_VALUE_BYTES % 8
+#error "GC_VALUE_BYTES must be a multiple of 8"
+#endif
 #if defined(GC_STANDALONE_LIBRARY) && !defined(GC_VALUE_TAG) && !defined(GC_VALUE_IS_REF)
 static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it when the library is initialized */
 #define GC__VALUES_OF_PROGRAM 1
@@ -104,6 +130,16 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #define GC_VALUE_IS_REF(word) ((word) != 0)
 #define GC_VALUE_TO_REF(word) (word)
 #define GC_VALUE_FROM_REF(ref, word) (ref)
+#endif
+/* Whether `word`, which was read from `slot` or is stored there, refers to an object. */
+#if GC__VALUES_ARE_WIDE
+#define GC__VALUES_NAME GC_VALUE_BYTES
+/* A function, so that names in the host's macro are the host's. */
+static inline bool gc__value_slot_is_ref(const void *gc__slot) { return GC_VALUE_SLOT_IS_REF(gc__slot); }
+#define GC__VALUE_IS_REF(slot, word) (gc__value_slot_is_ref(slot) && (word))
+#else
+#define GC__VALUES_NAME GC_HAS_VALUES
+#define GC__VALUE_IS_REF(slot, word) GC_VALUE_IS_REF(word)
 #endif
 #ifndef GC__VALUES_IN_USE
 #define GC__VALUES_IN_USE GC_HAS_VALUES
@@ -144,7 +180,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...)
 #define GC__CONFIGURATION1(...) GC__CONFIGURATION2(__VA_ARGS__)
 #define GC__CONFIGURATION                                                                                         \
     GC__CONFIGURATION1(GC_REGION_SHIFT, GC_CARD_SHIFT, GC_CARD_BITS, GC_BUNDLE_SHIFT, GC_BARRIER, GC_SHADOW_HEAP, \
-                       GC_HAS_VALUES, GC_HAS_MODEL)
+                       GC__VALUES_NAME, GC_HAS_MODEL)
 #if !GC__API_IS_STATIC
 GC__SHARED const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;

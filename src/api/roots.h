@@ -9,11 +9,12 @@ enum {
     GC_SLOT_INTERIOR = 1,     /* the slot may point anywhere into an object, or to its end - 1 */
     GC_SLOT_PINNED = 2,       /* the object stays where it is for this collection */
     GC_SLOT_CONSERVATIVE = 4, /* the word may be no reference at all: implies both of the above; never written */
-    GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer */
+    GC_SLOT_VALUE = 8,        /* the slot holds a tagged value (GC_VALUE_IS_REF), not a plain pointer; it has GC_VALUE_BYTES */
     GC_SLOT_OWNED = 64,       /* of a trace function: the slots may lie in memory of the host's that the object owns */
     GC__SLOT_CONTIGUOUS = 16, /* for a frame: `slots` is the address of the first of `count` variables */
     GC_SLOT_WEAK = 128,       /* of a weak table (gc_visit_weak): only visitors of gc_object_visit see this one */
     GC_SLOT_WEAK_LONG = 256,  /* of weak entries: not cleared before the object is gone for good */
+    GC_SLOT_WEAK_SHORT = 4096, /* of ephemerons: cleared before the object's finalizer runs */
     GC_SLOT_ACTIVE = 1024,    /* of roots: each collection looks at all that the object owns (GC_SLOT_OWNED) */
     GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived; for a frame: `slots` are a base and what leads from it */
     GC_SLOT_DERIVED = GC__SLOT_DERIVED | GC_SLOT_INTERIOR, /* of GC_ROOTS_WITH only */

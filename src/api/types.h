@@ -91,7 +91,7 @@ GC_API const char *gc_type_check(const gc_type *type);
    A field that is not 8-byte aligned or lies beyond 512 bytes does not compile. */
 #define GC_TYPE(T, ...) GC__TYPE(T, GC_FIELDS(T, __VA_ARGS__), 0, 0, GC__NAMES(T, __VA_ARGS__))
 /* GC_TYPE for fields that are tagged values. */
-#define GC_TYPE_VALUES(T, ...) GC__TYPE(T, 0, GC_FIELDS(T, __VA_ARGS__), 0, GC__NAMES(T, __VA_ARGS__))
+#define GC_TYPE_VALUES(T, ...) GC__TYPE(T, 0, GC_VALUE_FIELDS(T, __VA_ARGS__), 0, GC__NAMES(T, __VA_ARGS__))
 /* A type of fixed size without references. */
 #define GC_TYPE_LEAF(T) GC__TYPE(T, 0, 0, 0, GC__NO_NAMES)
 /* GC_TYPE and GC_TYPE_LEAF with a finalizer (a static const gc_finalizer). */
@@ -115,7 +115,7 @@ GC_API const char *gc_type_check(const gc_type *type);
    whose elements are references, tagged values, or neither. No other field of T holds a reference. Elements that are
    structs are declared by clauses. */
 #define GC_TYPE_ARRAY(T, member) GC__TYPE_ARRAY(T, member, GC__WORD_SIZED(((T *)0)->member[0]), 0, 0)
-#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__WORD_SIZED(((T *)0)->member[0]), 0)
+#define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__VALUE_SIZED(((T *)0)->member[0]), 0)
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
 /* An array of characters, or of other small numbers, with room for one 0 more behind its elements. gc_new_array has it zeroed;
    who has it made with GC_NEW_RAW writes it. */
@@ -134,6 +134,8 @@ GC_API const char *gc_type_check(const gc_type *type);
 
 /* The mask of the named fields of T, for types that are declared by hand; masks combine by |. */
 #define GC_FIELDS(T, ...) (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__) 0)
+/* The same of fields that are tagged values, of GC_VALUE_BYTES each. */
+#define GC_VALUE_FIELDS(T, ...) (GC__EACH(GC__VALUE_BIT, T, __VA_ARGS__) 0)
 
 #define GC__TYPE(T, refs, values, finalizer, names) \
     { #T, GC__BYTES(T), 0, refs, values, 0, 0, 0, finalizer, names }
@@ -144,10 +146,14 @@ GC_API const char *gc_type_check(const gc_type *type);
 
 #define GC__TEXT_field_is_word \
     "GC_TYPE: a field is no single word. Name each element of an array, GC_TYPE(T, f[0], f[1]), or use GC_TYPE_TRACED"
+#define GC__TEXT_field_is_value \
+    "GC_TYPE: a field of values has not the size of one, GC_VALUE_BYTES. Name each element of an array, values(f[0], f[1])"
 #define GC__TEXT_field_is_aligned "GC_TYPE: a field is not at a multiple of 8 bytes. Do not pack the struct"
 #define GC__TEXT_field_is_near "GC_TYPE: a field is beyond the first 512 bytes. Move it up, or use GC_TYPE_TRACED"
 #define GC__TEXT_element_is_word \
     "GC_TYPE_ARRAY: elements are no single words. Use a clause, GC_TYPE_ARRAY_WITH(T, items, element_refs(f))"
+#define GC__TEXT_element_is_value \
+    "GC_TYPE_ARRAY: elements have not the size of one value, GC_VALUE_BYTES. Use a clause, element_values(f)"
 #define GC__TEXT_clauses_are_few \
     "GC_TYPE_WITH: the clauses have more than 16 names, or two of them are of a kind that may occur once"
 #define GC__TEXT_no_virtual_functions \
@@ -156,6 +162,8 @@ GC__REQUIREMENT(field_is_word)
 GC__REQUIREMENT(field_is_aligned)
 GC__REQUIREMENT(field_is_near)
 GC__REQUIREMENT(element_is_word)
+GC__REQUIREMENT(field_is_value)
+GC__REQUIREMENT(element_is_value)
 GC__REQUIREMENT(clauses_are_few)
 GC__REQUIREMENT(no_virtual_functions)
 
@@ -163,10 +171,11 @@ GC__REQUIREMENT(no_virtual_functions)
 #define GC__HAS_NO_VIRTUAL_FUNCTIONS(T) GC__REQUIRE(no_virtual_functions, !GC__IS_POLYMORPHIC(T))
 #define GC__BYTES(T) (sizeof(T) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
 #define GC__FIXED(T, member) (offsetof(T, member) * GC__HAS_NO_VIRTUAL_FUNCTIONS(T))
-#define GC__FIELD_OK(T, f)                                                                                           \
-    (GC__REQUIRE(field_is_word, sizeof(((T *)0)->f) == 8) * GC__REQUIRE(field_is_aligned, offsetof(T, f) % 8 == 0) * \
-     GC__REQUIRE(field_is_near, offsetof(T, f) < 512))
-#define GC__FIELD_BIT(T, f) ((uint64_t)GC__FIELD_OK(T, f) << (offsetof(T, f) / 8 % 64)) |
+#define GC__FIELD_IN_REACH(T, f) \
+    (GC__REQUIRE(field_is_aligned, offsetof(T, f) % 8 == 0) * GC__REQUIRE(field_is_near, offsetof(T, f) < 512))
+#define GC__MASK_BIT(T, f, is_sized) ((uint64_t)((is_sized)*GC__FIELD_IN_REACH(T, f)) << (offsetof(T, f) / 8 % 64)) |
+#define GC__FIELD_BIT(T, f) GC__MASK_BIT(T, f, GC__REQUIRE(field_is_word, sizeof(((T *)0)->f) == 8))
+#define GC__VALUE_BIT(T, f) GC__MASK_BIT(T, f, GC__REQUIRE(field_is_value, sizeof(((T *)0)->f) == GC_VALUE_BYTES))
 #define GC__FIELD_OFFSET(T, f) offsetof(T, f),
 #define GC__ELEMENT_OFFSET(E, f) GC_ELEMENT_FIELD | offsetof(E, f),
 #define GC__EACH(m, T, ...) GC__COUNT(__VA_ARGS__)(m, T, __VA_ARGS__)
@@ -217,22 +226,23 @@ GC__REQUIREMENT(no_virtual_functions)
     (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (), (#__VA_ARGS__ ", "), \
         (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__)), ()
 #define GC__ROW_values(T, E, ...)                                                       \
-    (), (GC__EACH(GC__FIELD_BIT, T, __VA_ARGS__)), (), (), (), (), (#__VA_ARGS__ ", "), \
+    (), (GC__EACH(GC__VALUE_BIT, T, __VA_ARGS__)), (), (), (), (), (#__VA_ARGS__ ", "), \
         (GC__EACH(GC__FIELD_OFFSET, T, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, T, __VA_ARGS__)), ()
 #define GC__ROW_elements(T, E, what) GC__ROW_elements_##what(E)
 #define GC__ROW_elements_refs(E) (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (), (0x10000 +), ()
-#define GC__ROW_elements_values(E) (), (), (), (GC__WORD_SIZED(E) |), (), (), (), (), (0x10000 +), ()
+#define GC__ROW_elements_values(E) (), (), (), (GC__VALUE_SIZED(E) |), (), (), (), (), (0x10000 +), ()
 #define GC__ROW_element_refs(T, E, ...)                                                 \
     (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (), (#__VA_ARGS__ ", "), \
         (GC__EACH(GC__ELEMENT_OFFSET, E, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, E, __VA_ARGS__)), ()
 #define GC__ROW_element_values(T, E, ...)                                               \
-    (), (), (), (GC__EACH(GC__FIELD_BIT, E, __VA_ARGS__)), (), (), (#__VA_ARGS__ ", "), \
+    (), (), (), (GC__EACH(GC__VALUE_BIT, E, __VA_ARGS__)), (), (), (#__VA_ARGS__ ", "), \
         (GC__EACH(GC__ELEMENT_OFFSET, E, __VA_ARGS__)), (GC__EACH(GC__FIELD_ONE, E, __VA_ARGS__)), ()
 #define GC__ROW_trace(T, E, function) (), (), (), (), (function, ), (), (), (), (0x100 +), ()
 #define GC__ROW_finalizer(T, E, name) (), (), (), (), (), (&(name), ), (), (), (0x1000 +), ()
 #define GC__ROW_flags(T, E, flags) (), (), (), (), (), (), (), (), (0x100000 +), ((flags) |)
 #define GC__FIELD_ONE(T, f) 1 +
 #define GC__WORD_SIZED(E) (uint64_t) GC__REQUIRE(element_is_word, sizeof(E) == 8)
+#define GC__VALUE_SIZED(E) (uint64_t) GC__REQUIRE(element_is_value, sizeof(E) == GC_VALUE_BYTES)
 
 #define GC__CLAUSE_refs(...) refs, __VA_ARGS__
 #define GC__CLAUSE_values(...) values, __VA_ARGS__

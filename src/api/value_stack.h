@@ -28,7 +28,7 @@ typedef struct gc_value_stack {
     void *base;           /* the first entry; NULL: there is no memory yet */
     void *top;            /* behind the last entry that is in use; beyond it nothing is read */
     void *limit;          /* the end of the memory; only gc_value_stack_reserve and gc_value_stack_free use it */
-    uint32_t entry_bytes; /* the size of an entry, a multiple of 8, whose first word is its slot; 0: 8 */
+    uint32_t entry_bytes; /* the size of an entry, a multiple of 8, that begins with its slot; 0: a slot */
     uint32_t flags;       /* 0 or GC_SLOT_VALUE */
     void *untouched;      /* entries below were not stored to since the last collection */
     void *settled[2];     /* by collections: entries below the n-th refer to no object of generations 0 to n */

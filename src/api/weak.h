@@ -23,22 +23,27 @@ typedef struct gc_weak_entries {
     void *keys;   /* the first entry's key */
     void *values; /* the first entry's value, if there are pairs */
     size_t count;
-    size_t entry_bytes; /* from one entry to the next, a multiple of 8; 0: 8, or of pairs 16 */
+    size_t entry_bytes; /* from one entry to the next, a multiple of 8; 0: a slot, or of pairs two */
     gc_weak_kind kind;
-    unsigned flags;        /* GC_SLOT_VALUE, GC_SLOT_OWNED, GC_SLOT_WEAK_LONG */
+    unsigned flags;        /* GC_SLOT_VALUE, GC_SLOT_OWNED, GC_SLOT_WEAK_LONG, GC_SLOT_WEAK_SHORT */
     uintptr_t cleared_key; /* both words of a cleared entry: no references to objects of a heap; a tombstone, say */
     uintptr_t cleared_value;
     size_t *cleared_count; /* increased by the number of entries that a collection clears; NULL: nobody counts */
+    /* Called for each entry just before its words are cleared, with the places of its key and its value (NULL: there are no
+       pairs): to set a tag beside them, or to learn which object has died, of which only the address is good, unless objects
+       stay where they are (non_moving). Runs within the collection, and calls nothing of gc.h. NULL: nobody is told. */
+    void (*cleared)(void *key, void *value);
 } gc_weak_entries;
 
 /* Reports entries of a weak table. An entry whose weak part has died is cleared as a whole in the collection that finds it
-   dead: before the dead object's finalizer runs, or with GC_SLOT_WEAK_LONG, and in ephemerons, when the object is gone for
-   good. If there is no memory for a note of the entries, the collection treats them as strong. For gc_object_visit's visitors
+   dead: before the dead object's finalizer runs, or with GC_SLOT_WEAK_LONG, and in ephemerons without GC_SLOT_WEAK_SHORT, when
+   the object is gone for good. If there is no memory for a note of the entries, the collection treats them as strong. For gc_object_visit's visitors
    all are slots with the flag GC_SLOT_WEAK. scan_roots may report a table of the host's so, which every collection then looks
    at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
     gc_weak_entries given = *entries; /* which may be in the object, where slots are */
-    if (!given.entry_bytes) given.entry_bytes = given.kind == GC_WEAK_REFS ? 8 : 16;
+    if (!given.entry_bytes)
+        given.entry_bytes = (given.flags & GC_SLOT_VALUE ? GC_VALUE_BYTES : 8) << (given.kind != GC_WEAK_REFS);
     if (given.kind == GC_WEAK_REFS) given.values = given.keys;
     visitor->visit(visitor, &given, 1, GC__SLOT_ENTRIES);
 }

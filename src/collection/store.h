@@ -6,9 +6,16 @@
 #include "../threads/stop.h"
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
-    if (value && !GC_VALUE_IS_REF(word)) return;
+    if (value && !GC__VALUE_IS_REF(slot, word)) return;
     const void *ref = (const void *)(value ? GC_VALUE_TO_REF(word) : word);
     GC__THE_BARRIER(after_checked)(&gc__tables, slot, ref);
+}
+
+GC__INLINED void gc__barrier_after_words(gc_word *slots, size_t count, bool value) {
+    for (size_t i = 0; i < count; i++) {
+        gc_word *slot = gc__slot_at(slots, i, value);
+        gc__barrier_after_word(slot, *slot, value);
+    }
 }
 
 /* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
@@ -20,29 +27,28 @@ GC__FN bool gc__barrier_is_idle(const void *slot) {
    being marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     bool marking = gc__is_marking((uintptr_t)slot);
+    size_t bytes = value ? GC_VALUE_BYTES : 8;
     while (count) {
-        size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
-        size_t some = in_card < count ? in_card : count;
-        if (marking || !gc__card_is_dirty((uintptr_t)slot))
-            for (size_t i = 0; i < some; i++) gc__barrier_after_word(&slot[i], slot[i], value);
-        slot += some;
+        size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1)) + bytes - 8) / bytes;
+        size_t some = gc__min(in_card, count);
+        if (marking || !gc__card_is_dirty((uintptr_t)slot)) gc__barrier_after_words(slot, some, value);
+        slot = gc__slot_at(slot, some, value);
         count -= some;
     }
 }
 
 /* Shades the referents of slots that are about to be overwritten. */
-GC__FN void gc__stored_before(const void *slots, size_t count) {
-    if (GC__UNLIKELY(gc__is_marking((uintptr_t)slots))) gc__shade_stored((const gc_word *)slots, count);
+GC__FN void gc__stored_before(const void *slots, size_t words) {
+    if (GC__UNLIKELY(gc__is_marking((uintptr_t)slots))) gc__shade_stored((const gc_word *)slots, words);
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
-    gc_word *slot = (gc_word *)slots;
-    gc__store_shadow(slots, count);
+    gc__store_shadow(slots, count * (value ? GC_VALUE_BYTES / 8 : 1));
     if (!count || gc__barrier_is_idle(slots)) return;
     if (GC__BARRIER_ANYWHERE)
-        gc__barrier_after_cards(slot, count, value);
+        gc__barrier_after_cards((gc_word *)slots, count, value);
     else
-        for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
+        gc__barrier_after_words((gc_word *)slots, count, value);
 }
 
 /* Brackets of raw stores that the calling thread has begun and not ended; recorded only with GC_DEBUG, verify or
@@ -96,14 +102,14 @@ GC__FN void gc__stores_check(const gc_heap *heap) {
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_push(range);
-    gc__stored_before(slots, count);
+    gc__stored_before(slots, count * gc__flags_bytes(flags) / 8);
     GC__ORDER_STORES();
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_pop(range);
-    gc__stored(slots, count, (flags & GC_SLOT_VALUE) != 0);
+    gc__stored(slots, count, gc__flags_value(flags));
 }
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
@@ -129,8 +135,8 @@ GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
     if (!count) return;
-    gc__stored_before(destination, count);
-    gc__values_move((gc_word *)destination, (const gc_word *)source, count);
+    gc__stored_before(destination, count * (GC_VALUE_BYTES / 8));
+    gc__values_move((gc_word *)destination, (const gc_word *)source, count * (GC_VALUE_BYTES / 8));
     gc__stored(destination, count, true);
 }
 

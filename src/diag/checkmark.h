@@ -37,9 +37,10 @@ GC__COLD void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count,
         return;
     }
     if (gc__visit_slots_of(visitor, slot, flags)) return;
-    for (size_t i = 0; i < count; i++)
-        gc__checkmark_reach(verifier, gc__slot_decode(((gc_word *)slot)[i], GC_HAS_VALUES && (flags & GC_SLOT_VALUE)),
-                            (gc_word *)slot + i);
+    for (size_t i = 0; i < count; i++) {
+        gc_word *word = gc__slot_at(slot, i, gc__flags_value(flags));
+        gc__checkmark_reach(verifier, gc__slot_ref(word, gc__flags_value(flags)), word);
+    }
 }
 
 GC__COLD size_t gc__count_marks(const gc_heap *heap) {
@@ -71,7 +72,7 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     }
     for (size_t i = 0; i < heap->cycle->roots.count; i++) {
         gc_word *slot = (gc_word *)(heap->cycle->roots.words[i] & ~(uintptr_t)1);
-        gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->cycle->roots.words[i] & 1), slot);
+        gc__checkmark_reach(&verifier, gc__slot_ref(slot, heap->cycle->roots.words[i] & 1), slot);
     }
     for (size_t i = 0; i < heap->cycle->pins.count; i++)
         gc__checkmark_reach(&verifier, heap->cycle->pins.words[i] & ~(uintptr_t)GC__PIN_CONSERVATIVE, NULL);

@@ -32,16 +32,16 @@ GC_API void gc__shadow_store(void *slot, size_t count) {
 }
 
 GC__COLD void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    (void)visitor, (void)flags;
-    if (gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
+    (void)visitor;
+    if (gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * gc__flags_bytes(flags));
 }
 
 GC__COLD void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count, flags);
     if (!gc__in_arena((uintptr_t)slot)) return; /* the slot is in memory that an object owns */
     for (size_t i = 0; i < count; i++) {
-        gc_word *word = (gc_word *)slot + i;
-        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        gc_word *word = gc__slot_at(slot, i, gc__flags_value(flags));
+        uintptr_t ref = gc__slot_ref(word, gc__flags_value(flags));
         if (*word == *gc__shadow_of(word) || !ref || !gc__in_arena(ref)) continue;
         gc__verify_fault(
             (gc__verifier *)visitor, word, ref,

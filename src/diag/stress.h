@@ -70,8 +70,8 @@ GC__COLD const char *gc__held_text(const gc__holder_search *search, uintptr_t wo
 GC__COLD void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__holder_search *search = (gc__holder_search *)visitor;
     for (size_t i = 0; i < count; i++) {
-        gc_word *word = (gc_word *)slot + i;
-        uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        gc_word *word = gc__slot_at(slot, i, gc__flags_value(flags));
+        uintptr_t ref = gc__slot_ref(word, gc__flags_value(flags));
         if (!gc__is_searched(search, ref)) continue;
         char field[160], held[24];
         gc__describe_field(field, sizeof field, search->object, (uintptr_t)word - search->object);
@@ -84,7 +84,7 @@ GC__COLD void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, un
 /* Returns the searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
 GC__COLD uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
     if (gc__is_searched(search, word)) return word;
-    uintptr_t ref = gc__slot_decode(word, GC_HAS_VALUES);
+    uintptr_t ref = gc__shade_decode(word);
     return gc__is_searched(search, ref) ? ref : 0;
 }
 

@@ -129,8 +129,8 @@ typedef struct gc__owner_search {
 GC__COLD void gc__owner_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__owner_search *search = (gc__owner_search *)visitor;
     for (size_t i = 0; i < count && !search->found.holder; i++) {
-        gc_word *word = (gc_word *)slot + i;
-        if (gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE)) != search->array) continue;
+        gc_word *word = gc__slot_at(slot, i, gc__flags_value(flags));
+        if (gc__slot_ref(word, gc__flags_value(flags)) != search->array) continue;
         search->found.holder = search->looked_at;
         search->slot = word;
     }
@@ -219,7 +219,7 @@ GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
 }
 
 GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
-    uintptr_t ref = gc__slot_decode(*slot, value);
+    uintptr_t ref = gc__slot_ref(slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault && gc__verify_discovered(verifier)) return;
@@ -258,8 +258,8 @@ GC__COLD void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, un
     if (flags & GC__SLOT_STACK) gc__verify_stack(verifier, ((const gc__stack_part *)slot)->stack);
     if (gc__visit_slots_of(visitor, slot, flags)) return;
     if (gc__traced) gc__traced_check(verifier->heap, slot, count, flags);
-    for (size_t i = 0; i < count; i++)
-        gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    bool value = gc__flags_value(flags);
+    for (size_t i = 0; i < count; i++) gc__verify_slot(verifier, gc__slot_at(slot, i, value), value);
 }
 
 /* Checks an object's header, before anything asks the object for its size. */
@@ -316,8 +316,7 @@ GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
 /* Remembers active objects: memory that they own is stored to without a barrier. */
 GC__COLD void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor;
-    if (flags & GC_SLOT_ACTIVE)
-        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    if (flags & GC_SLOT_ACTIVE) gc__root_remember((gc_word *)slot, count, gc__flags_value(flags));
 }
 
 /* The work that several threads share: first all regions' headers, and then their slots. */

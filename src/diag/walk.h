@@ -41,6 +41,10 @@ GC_API int gc_object_generation(const void *object) {
     return gc__region_first(region)->generation;
 }
 
+GC_API gc_heap *gc_object_heap(const void *object) {
+    return gc__in_arena((uintptr_t)object) ? gc__region_of((uintptr_t)object)->heap : NULL;
+}
+
 GC_API size_t gc_object_bytes(const void *object) {
     return gc__is_null(object, "gc_object_bytes", "object") ? 0 : gc__object_bytes((uintptr_t)object);
 }

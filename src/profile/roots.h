@@ -144,8 +144,8 @@ GC__FN void gc__entries_visit_apart(gc_visitor *visitor, const gc_weak_entries *
     }
 }
 
-GC__FN void gc__root_note(gc__root_tree *tree, uintptr_t word, unsigned flags, bool named) {
-    uintptr_t ref, object = gc__root_object(tree->heap, word, flags, &ref);
+GC__FN void gc__root_note(gc__root_tree *tree, const gc_word *slot, unsigned flags, bool named) {
+    uintptr_t ref, object = gc__root_object(tree->heap, slot, flags, &ref);
     bool weak = flags & GC_SLOT_WEAK;
     int kind = weak ? GC__EDGE_WEAK : named ? GC__EDGE_INTERNAL : GC__EDGE_ELEMENT;
     size_t name = weak ? gc__profile_type_add(tree->names, "weak") : named ? gc__root_variable(tree) : tree->index++;
@@ -167,7 +167,7 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
         return;
     }
     if (gc__visit_slots_of(visitor, slot, flags)) return;
-    for (size_t i = 0; i < count; i++) gc__root_note(tree, ((const gc_word *)slot)[i], flags, named);
+    for (size_t i = 0; i < count; i++) gc__root_note(tree, gc__slot_at(slot, i, gc__flags_value(flags)), flags, named);
 }
 
 GC__FN bool gc__root_handle(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {

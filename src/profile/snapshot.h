@@ -141,7 +141,7 @@ GC__FN size_t gc__snapshot_node_of(const gc__snapshot *snapshot, uintptr_t objec
 }
 
 GC__FN void gc__snapshot_slot(gc__snapshot *snapshot, const gc_word *slot, bool value, bool weak) {
-    uintptr_t ref = gc__slot_decode(*slot, value);
+    uintptr_t ref = gc__slot_ref(slot, value);
     if (!ref || !gc__is_numbered(&snapshot->numbering, ref)) return;
     size_t offset = (uintptr_t)slot - snapshot->holder, name = offset / 8;
     int kind = GC__EDGE_ELEMENT;
@@ -170,9 +170,9 @@ GC__FN void gc__snapshot_visit(gc_visitor *visitor, void *slot, size_t count, un
         return;
     }
     if (gc__visit_slots_of(visitor, slot, flags)) return;
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), weak = flags & GC_SLOT_WEAK;
+    bool value = gc__flags_value(flags), weak = flags & GC_SLOT_WEAK;
     for (size_t i = 0; i < count; i++)
-        gc__snapshot_slot((gc__snapshot *)visitor, (const gc_word *)slot + i, value, weak);
+        gc__snapshot_slot((gc__snapshot *)visitor, gc__slot_at(slot, i, value), value, weak);
 }
 
 GC__INLINED void gc__snapshot_masked(void *snapshot, gc_word *slot, bool value) {

@@ -7,14 +7,25 @@
 #include "../base/words.h"
 #include "object.h"
 
-/* Returns the object's address in a slot's word, 0 if it holds none. */
-GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
+/* Returns the object's address in the word that was read from the slot, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_decode(const gc_word *slot, uintptr_t word, bool value) {
 #if GC_HAS_VALUES
-    if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+    if (value) return GC__VALUE_IS_REF(slot, word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
 #endif
-    (void)value;
+    (void)slot, (void)value;
     return word;
 }
+
+/* Returns the object's address in a slot to which no other thread stores now, 0 if it holds none. */
+GC__FN uintptr_t gc__slot_ref(const gc_word *slot, bool value) { return gc__slot_decode(slot, *slot, value); }
+
+/* Returns the i-th of consecutive slots. */
+GC__FN gc_word *gc__slot_at(void *first, size_t i, bool value) {
+    return (gc_word *)first + i * (value ? GC_VALUE_BYTES / sizeof(gc_word) : 1);
+}
+GC__FN bool gc__flags_value(unsigned flags) { return GC_HAS_VALUES && (flags & GC_SLOT_VALUE); }
+/* Returns the distance of consecutive slots. */
+GC__FN size_t gc__flags_bytes(unsigned flags) { return gc__flags_value(flags) ? GC_VALUE_BYTES : sizeof(gc_word); }
 
 GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
 #if GC_HAS_VALUES
@@ -102,7 +113,9 @@ GC__VAR __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visi
 
 /* Stacks of values as walks see them. */
 
-GC__FN size_t gc__stack_entry_bytes(const gc_value_stack *stack) { return stack->entry_bytes ? stack->entry_bytes : 8; }
+GC__FN size_t gc__stack_entry_bytes(const gc_value_stack *stack) {
+    return stack->entry_bytes ? stack->entry_bytes : gc__flags_bytes(stack->flags);
+}
 
 /* Calls the visitor for each slot of the stack. */
 GC__FN void gc__stack_visit_slots(gc_visitor *visitor, const gc_value_stack *stack) {

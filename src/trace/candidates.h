@@ -28,9 +28,7 @@ GC__FN bool gc__is_candidate(uintptr_t object) {
 /* Returns the candidate region to which the slot refers now, or NULL if it refers to none or to a retained one. */
 GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
     uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
-#if GC_HAS_VALUES
-    if (!gc__is_candidate(word)) word = gc__slot_decode(word, true);
-#endif
+    if (GC_HAS_VALUES && !gc__is_candidate(word)) word = gc__shade_decode(word);
     gc__region *region = gc__is_candidate(word) ? gc__region_of(word) : NULL;
     return region && !region->retained ? region : NULL;
 }

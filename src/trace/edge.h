@@ -63,7 +63,8 @@ GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object)
 
 /* Reads a slot, once. Returns an object that is to be marked now, or 0 if there is none. */
 GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word *slot, bool value) {
-    uintptr_t ref = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (GC__VALUES_ARE_WIDE && value && !gc__shade_is_sound(worker->heap, ref)) return 0;
     unsigned age = gc__barrier_age(&gc__tables, ref);
     if (!(age & GC__AGE_MARKING)) return 0;
     if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && gc__is_marking((uintptr_t)slot)) /* a remark reads other slots, too */
@@ -80,7 +81,7 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, gc__tracer tra
     }
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry - value);
-    uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
+    uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(slot, word, value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict == GC__MARK) {
         gc__mark_object(worker, ref, many);
@@ -129,7 +130,7 @@ GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref
 GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, gc__tracer tracer) {
     bool many = tracer == GC__MANY;
     if (tracer == GC__CONCURRENT) return gc__exchange_concurrent(worker, slot, value);
-    uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
+    uintptr_t ref = gc__slot_decode(slot, gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict) return gc__prefetch(worker, slot, ref, verdict, value, many);
     if (worker->edges) gc__edge(worker, slot, ref);

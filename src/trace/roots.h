@@ -9,6 +9,7 @@
 #include "../space/index.h"
 #include "../threads/frames.h"
 #include "collector.h"
+#include "shade.h"
 #include "value_stacks.h"
 
 #define GC__PIN_CONSERVATIVE 1
@@ -21,17 +22,17 @@ typedef struct gc__root_visitor {
 
 /* Gathers plain references and tagged values, which nearly all roots are. */
 GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
-    for (size_t i = 0; i < count; i++)
-        if (gc__in_arena(gc__slot_decode(slots[i], value)) && !gc__words_push(&cycle->roots, (uintptr_t)&slots[i] | value))
-            return false;
+    for (size_t i = 0; i < count; i++) {
+        const gc_word *slot = gc__slot_at(slots, i, value);
+        if (gc__in_arena(gc__slot_ref(slot, value)) && !gc__words_push(&cycle->roots, (uintptr_t)slot | value)) return false;
+    }
     return true;
 }
 
-/* Returns the object to which a root's word refers, or 0 if it refers to none. Sets *ref to the address in the word. */
-GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, uintptr_t *ref) {
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE;
-    bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(word);
-    *ref = gc__slot_decode(word, boxed || (value && !guess));
+/* Returns the object to which a root refers, or 0 if it refers to none. Sets *ref to the address in the slot. */
+GC__FN uintptr_t gc__root_object(gc_heap *heap, const gc_word *slot, unsigned flags, uintptr_t *ref) {
+    bool guess = flags & GC_SLOT_CONSERVATIVE, boxed = GC_HAS_VALUES && guess && !gc__in_arena(*slot);
+    *ref = gc__slot_ref(slot, boxed || (gc__flags_value(flags) && !guess));
     if (!gc__in_arena(*ref)) return 0;
     return flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE) ? gc__heap_covering(heap, *ref) : *ref;
 }
@@ -39,14 +40,15 @@ GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, 
 /* Gathers words that may refer to the inside of an object, or that pin it. */
 GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
     gc__cycle *cycle = heap->cycle;
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
+    bool value = gc__flags_value(flags), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
     for (size_t i = 0; i < count; i++) {
-        uintptr_t ref, object = gc__root_object(heap, slots[i], flags, &ref);
+        const gc_word *slot = gc__slot_at(slots, i, value);
+        uintptr_t ref, object = gc__root_object(heap, slot, flags, &ref);
         if (!object) continue; /* an address in no heap, or between objects */
         if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
             ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
         } else {
-            ok &= gc__words_push(&cycle->interior, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&cycle->interior, (uintptr_t)slot | value);
             ok &= gc__words_push(&cycle->interior, ref - object);
             ok &= gc__words_push(&cycle->interior, object);
         }
@@ -71,7 +73,7 @@ GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool 
 
 /* Gathers a weak table of the host: its strong slots are roots. */
 GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
-    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__discovered_push(&cycle->entries, entries);
+    bool value = gc__flags_value(entries->flags), ok = gc__discovered_push(&cycle->entries, entries);
     if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
     for (size_t i = 0; i < entries->count; i++) {
         if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_slot(cycle, gc__entry_key(entries, i), value);
@@ -83,7 +85,7 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
 /* Gathers a value stack of the host. The ages to which its entries will refer are known after the trace. */
 GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
     gc__cycle *cycle = heap->cycle;
-    bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
+    bool value = gc__flags_value(part->stack->flags), ok = true;
     uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap)), first = cycle->roots.count;
     for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
         ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
@@ -99,9 +101,9 @@ GC__HOT void gc__root_stacks_note_bounds(gc__cycle *cycle) {
 }
 
 /* Remembers the objects that are active: memory that they own is stored to without a barrier. */
-GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
+GC__FN void gc__root_remember(gc_word *slots, size_t count, bool value) {
     for (size_t i = 0; i < count; i++) {
-        uintptr_t object = gc__slot_decode(slots[i], value);
+        uintptr_t object = gc__slot_ref(gc__slot_at(slots, i, value), value);
         if (gc__in_arena(object)) gc_remember(NULL, (void *)object);
     }
 }
@@ -117,7 +119,7 @@ GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot
     else if (flags & GC__SLOT_DERIVED)
         ok = gc__root_gather_derived(cycle, (const gc__derived *)slot);
     else if (flags & GC_SLOT_ACTIVE)
-        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+        gc__root_remember((gc_word *)slot, count, gc__flags_value(flags));
     if (!ok) roots->failed = true;
     return flags & (GC__SLOT_ENTRIES | GC__SLOT_STACK | GC__SLOT_DERIVED);
 }
@@ -127,8 +129,7 @@ GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsig
     if (GC__UNLIKELY(flags >= 2 * GC_SLOT_VALUE) && gc__root_gather_special(roots, slot, count, flags)) return;
     if (GC__UNLIKELY(roots->failed)) return; /* the collection is left out, and each slot would ask the system once more */
     bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
-    bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
-                                            GC_HAS_VALUES && (flags & GC_SLOT_VALUE))
+    bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count, gc__flags_value(flags))
                     : gc__root_gather_other(roots->heap, (gc_word *)slot, count, flags);
     if (!ok) roots->failed = true;
 }
@@ -141,7 +142,7 @@ typedef struct gc__stack_scan {
 } gc__stack_scan;
 
 GC__HOT void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
-    if (gc__in_arena(word) || (GC_HAS_VALUES && gc__in_arena(gc__slot_decode(word, true))))
+    if (gc__in_arena(word) || (GC_HAS_VALUES && gc__in_arena(gc__shade_decode(word))))
         gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
 }
 
@@ -237,7 +238,7 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
     if (flags & GC__SLOT_DERIVED)
         return gc__fail(GC_ERROR_MISUSE,
                         "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base, and compute the others from it");
-    if (count > (UINTPTR_MAX - (uintptr_t)slots) / sizeof(gc_word))
+    if (count > (UINTPTR_MAX - (uintptr_t)slots) / gc__flags_bytes(flags))
         return gc__fail(GC_ERROR_MISUSE,
                         "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "
                         "is not their size in bytes, and cannot be negative",

@@ -27,7 +27,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
     bool on_heap = gc__in_arena((uintptr_t)slot), plain = heap->options.non_generational;
     if (!count || (on_heap ? plain && heap->options.non_moving : plain || flags & GC_SLOT_OWNED)) return;
     size_t bytes = gc__object_bytes(object);
-    if (offset < bytes && count <= (bytes - offset) / 8) return;
+    if (offset < bytes && count <= (bytes - offset) / gc__flags_bytes(flags)) return;
     gc__fatal(&heap->options,
               "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: %s, or "
               "keep the references in an array on the heap (GC_TYPE_ARRAY)",
@@ -56,22 +56,22 @@ __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker
    of the object's first word stands for all of them. */
 GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
     const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
-    gc__slot_remember(place, gc__slot_decode(gc__slot_read(slot, true), value));
+    gc__slot_remember(place, gc__slot_decode(slot, gc__slot_read(slot, true), value));
 }
 
-GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word *slots, size_t count, bool value) {
+GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, gc_word *slots, size_t count, bool value) {
     if (gc__in_arena((uintptr_t)slots)) return;
     if (count && worker->edges & GC__EDGES_CANDIDATE) gc__owner_waits(worker);
-    for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
+    for (size_t i = 0; i < count; i++) gc__slot_remember_early(gc__slot_at(slots, i, value), value);
 }
 
 /* Makes the final mark look at a table with a candidate's object again: at the slice with the entry if the entries
    lie in the table and the marker may trace it, otherwise at all of the table. */
 GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
     uintptr_t low = gc__entry_low(entries) + i * entries->entry_bytes, table = gc__traced;
-    bool pairs = entries->kind != GC_WEAK_REFS;
-    if (!gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
-        !(pairs && gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
+    const gc_word *key = gc__entry_key(entries, i), *partner = gc__entry_value(entries, i);
+    if (!gc__is_candidate(gc__slot_decode(key, gc__slot_read(key, true), value)) &&
+        !gc__is_candidate(gc__slot_decode(partner, gc__slot_read(partner, true), value)))
         return;
     if (!gc__is_marking(table)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
@@ -86,10 +86,11 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
    slots. If there is no memory for the record, all slots are strong. */
 GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
     bool many = gc__is_many(worker);
-    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
+    bool value = gc__flags_value(entries->flags), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * entries->entry_bytes;
     if (!entries->count) return;
-    gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
+    gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8,
+                     entries->flags & (unsigned)GC_SLOT_OWNED);
     if (many) gc__lock_take(&worker->workers->space);
     bool listed = gc__discovered_push(&worker->cycle->entries, entries);
     if (many) gc__lock_release(&worker->workers->space);
@@ -100,7 +101,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
         if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
-        if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
+        if (gc__in_arena(gc__slot_decode(key, gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)
             continue; /* as in most entries of a hash table that is not full */
@@ -114,7 +115,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
 GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
     bool many = gc__is_many(worker);
     gc_value_stack *stack = part->stack;
-    bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
+    bool value = gc__flags_value(stack->flags);
     uintptr_t top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
     if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__owner_waits(worker);
@@ -133,7 +134,7 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    bool value = gc__flags_value(flags);
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
@@ -146,7 +147,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], value);
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
 }
 
 /* A visitor for trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the
@@ -183,8 +184,9 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     } else if (flags & GC__SLOT_STACK) {
         if (gc__traced >= part->from) part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
     } else {
-        count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
-        part->worker->visitor.visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
+        count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, gc__flags_bytes(flags), count, &first);
+        slot = gc__slot_at(slot, first, gc__flags_value(flags));
+        part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
     }
 }
 
@@ -193,7 +195,7 @@ GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count
     gc__part_visitor *part = (gc__part_visitor *)visitor;
     const gc__part *all = part->all;
     const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
-    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
+    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * gc__flags_bytes(flags);
     if (entries) high = gc__entry_high(entries) + entries->count * entries->entry_bytes;
     size_t i = 0, end = all->count;
     bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
@@ -365,17 +367,17 @@ GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
 GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
     uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    bool value = gc__flags_value(flags);
     if (flags & GC__SLOT_ENTRIES) {
         const gc_weak_entries *entries = (const gc_weak_entries *)slot;
         if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
         return;
     }
-    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
+    if (offset >= bytes || count > (bytes - offset) / gc__flags_bytes(flags)) {
         concurrent->waits |= count != 0;
         return;
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, (gc_word *)slot + i, value);
+    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, gc__slot_at(slot, i, value), value);
 }
 
 /* Calls the object's trace function if the marker may, and has the final pause look at what the marker may not. */

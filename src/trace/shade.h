@@ -166,9 +166,14 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     if (!gc__stores_append(heap->stores, GC__STORE_OF_NONE, word, checks)) gc__shade_at_once(word);
 }
 
-/* Returns the reference in a word that was read from a slot, if it may be a tagged one. */
+/* Returns the reference in a word from anywhere, if that is a tagged one; 0: it is none. */
 GC__IN_BARRIER GC__FN uintptr_t gc__shade_decode(uintptr_t word) {
     return GC_HAS_VALUES && GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+}
+
+/* Returns whether a word is the address of an object that is being marked in this heap. */
+GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
+    return !(word & 7) && gc__is_marking(word) && gc__region_of(word)->heap == heap && gc__shade_is_object(word);
 }
 
 /* Shades the references that are about to be overwritten. */

@@ -10,8 +10,9 @@
 #include "../space/rank.h"
 
 GC__FN uintptr_t gc__stack_ref(const gc_value_stack *stack, uintptr_t at) {
-    uintptr_t word = __atomic_load_n((const gc_word *)at, __ATOMIC_RELAXED); /* another worker may be updating it */
-    return gc__slot_decode(word, GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE));
+    const gc_word *slot = (const gc_word *)at;
+    uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED); /* another worker may be updating it */
+    return gc__slot_decode(slot, word, gc__flags_value(stack->flags));
 }
 
 /* Clips a bound to the stack, whose memory may have changed since the bound was set. */

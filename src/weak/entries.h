@@ -104,9 +104,9 @@ GC__FN void gc__discovered_await(const gc__discovered *notes, size_t at) {
     gc_weak_entries entries;
     if (at >= notes->words.count) return;
     memcpy(&entries, notes->words.words + at, sizeof entries);
-    bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE), keys = entries.kind != GC_WEAK_VALUES;
+    bool value = gc__flags_value(entries.flags), keys = entries.kind != GC_WEAK_VALUES;
     for (size_t i = 0; i < entries.count && entries.count <= GC__NOTE_AHEAD; i++)
-        gc__reached_await(gc__slot_decode(*(keys ? gc__entry_key(&entries, i) : gc__entry_value(&entries, i)), value));
+        gc__reached_await(gc__slot_ref(keys ? gc__entry_key(&entries, i) : gc__entry_value(&entries, i), value));
 }
 
 /* Turns ephemerons that the trace has discovered since the last call into waits, or traces them. Returns whether there
@@ -120,11 +120,11 @@ GC__FN bool gc__discovered_wait(gc__worker *worker) {
         if (entries.kind != GC_WEAK_EPHEMERONS) continue;
         gc__discovered_await(notes, notes->waited + GC__DISCOVERED_WORDS);
         any = true;
-        bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE);
+        bool value = gc__flags_value(entries.flags);
         for (size_t i = 0; i < entries.count; i++) {
-            uintptr_t slot = (uintptr_t)gc__entry_value(&entries, i), key = *gc__entry_key(&entries, i);
-            if (worker->verdicts[gc__slot_decode(*(gc_word *)slot, value) >> GC_REGION_SHIFT])
-                gc__wait(worker, gc__slot_decode(key, value), slot | value);
+            const gc_word *slot = gc__entry_value(&entries, i);
+            if (worker->verdicts[gc__slot_ref(slot, value) >> GC_REGION_SHIFT])
+                gc__wait(worker, gc__slot_ref(gc__entry_key(&entries, i), value), (uintptr_t)slot | value);
         }
     }
     return any;
@@ -148,18 +148,18 @@ GC__HOT void gc__waits_fixpoint(gc__worker *worker) {
 
 /* Updates a weak slot to its object's new address. Returns false if the object is dead. */
 GC__FN bool gc__weak_follow(gc_word *slot, bool value) {
-    uintptr_t word = *slot, ref = gc__slot_decode(word, value), now = gc__address_after_trace(ref);
+    uintptr_t word = *slot, ref = gc__slot_decode(slot, word, value), now = gc__address_after_trace(ref);
     if (now != ref && now) *slot = gc__slot_encode(now, word, value);
     return now || !ref;
 }
 
 /* For checkmark: records the strong part of an entry that is cleared, which the trace has reached. */
 GC__FN void gc__entry_ended(gc__discovered *notes, const gc_weak_entries *entries, size_t i) {
-    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
+    bool value = gc__flags_value(entries->flags);
     if (entries->kind == GC_WEAK_KEYS)
-        gc__words_push(&notes->ended, gc__slot_decode(*gc__entry_value(entries, i), value));
+        gc__words_push(&notes->ended, gc__slot_ref(gc__entry_value(entries, i), value));
     if (entries->kind == GC_WEAK_VALUES)
-        gc__words_push(&notes->ended, gc__slot_decode(*gc__entry_key(entries, i), value));
+        gc__words_push(&notes->ended, gc__slot_ref(gc__entry_key(entries, i), value));
 }
 
 /* Returns the index of the first weak reference, from the i-th on, that has to change; `value` is constant where this
@@ -167,7 +167,7 @@ GC__FN void gc__entry_ended(gc__discovered *notes, const gc_weak_entries *entrie
 GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size_t bytes, bool value) {
     const uintptr_t base = gc__the_arena.base, size = gc__the_arena.bytes;
     for (const char *at = (const char *)keys + i * bytes; i < count; i++, at += bytes) {
-        uintptr_t ref = gc__slot_decode(*(const gc_word *)(const void *)at, value);
+        uintptr_t ref = gc__slot_ref((const gc_word *)(const void *)at, value);
         if (ref - base >= size) continue;
         uint8_t verdict = GC__VERDICTS[ref >> GC_REGION_SHIFT];
         if (verdict && (!(verdict & GC__MARK) || gc__reached(ref, verdict) != ref)) break;
@@ -178,7 +178,7 @@ GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size
 /* Updates the weak slots of the entries to their objects' new addresses; clears and counts entries whose objects
    died. */
 GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
-    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
+    bool value = gc__flags_value(entries->flags), pairs = entries->kind != GC_WEAK_REFS;
     size_t cleared = 0;
     const uintptr_t bytes = entries->entry_bytes, keys = (uintptr_t)entries->keys;
     for (size_t i = 0; i < entries->count; i++) {
@@ -191,6 +191,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
         if (entries->kind == GC_WEAK_VALUES || entries->kind == GC_WEAK_PAIRS) lives &= gc__weak_follow(partner, value);
         if (lives) continue;
         if (gc__is_checkmarked(heap)) gc__entry_ended(&heap->cycle->entries, entries, i);
+        if (entries->cleared) entries->cleared(key, partner);
         *key = entries->cleared_key;
         if (pairs) *partner = entries->cleared_value;
         cleared++;
@@ -205,8 +206,8 @@ GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
         gc__discovered_await(notes, at + GC__DISCOVERED_WORDS);
-        bool is_long = entries.kind == GC_WEAK_EPHEMERONS || (entries.flags & GC_SLOT_WEAK_LONG);
-        if (all ? is_long || at >= notes->cleared : !is_long) gc__entries_clear(heap, &entries);
+        unsigned late = entries.kind == GC_WEAK_EPHEMERONS ? ~entries.flags & GC_SLOT_WEAK_SHORT : entries.flags & GC_SLOT_WEAK_LONG;
+        if (all ? late || at >= notes->cleared : !late) gc__entries_clear(heap, &entries);
     }
     notes->cleared = notes->words.count;
 }
@@ -219,11 +220,11 @@ GC__FN bool gc__discovered_checkmark(gc_heap *heap, gc_visitor *visitor,
     for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
-        bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE);
+        bool value = gc__flags_value(entries.flags);
         for (size_t i = 0; entries.kind == GC_WEAK_EPHEMERONS && i < entries.count; i++) {
             gc_word *partner = gc__entry_value(&entries, i);
-            if (!reached(visitor, gc__slot_decode(*gc__entry_key(&entries, i), value)) ||
-                reached(visitor, gc__slot_decode(*partner, value)))
+            if (!reached(visitor, gc__slot_ref(gc__entry_key(&entries, i), value)) ||
+                reached(visitor, gc__slot_ref(partner, value)))
                 continue;
             any = true;
             gc_visit(visitor, partner, 1, entries.flags & (unsigned)GC_SLOT_VALUE);

@@ -222,7 +222,8 @@ typedef struct gc__precleaner {
 
 /* Returns whether the slot's referent is clean. If `strong`, shades it. */
 GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, bool value, bool strong) {
-    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    uintptr_t object = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (GC__VALUES_ARE_WIDE && value && object & 7) return false; /* half of it was stored */
     if (gc__is_precleaned(object)) return true;
     if (!strong || !gc__is_marking(object) || gc__is_candidate(object)) return false;
     gc__marker_shade(precleaner->heap, object);
@@ -234,7 +235,7 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
     gc__precleaner *precleaner = (gc__precleaner *)visitor;
     const gc_weak_entries *entries = (const gc_weak_entries *)slot;
     if (!(flags & GC__SLOT_ENTRIES)) return; /* the slot was read when its object was scanned */
-    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
+    bool value = gc__flags_value(entries->flags);
     size_t first;
     if (entries->count && !gc__entries_are_own(entries)) { /* the entries have moved out of the object */
         gc__shade_wait(precleaner->heap, gc__traced);
