@@ -117,6 +117,7 @@ for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_EMBEDDED=1 GC
     GC_BARRIER=pre_grow 'GC_BARRIER=bit_region GC_CARD_BITS=1 GC_CARD_SHIFT=8 GC_BUNDLE_SHIFT=21 GC_REGION_SHIFT=22' GC_BARRIER=write_watch_byte_region \
     GC_BARRIER=object_logging GC_BARRIER=at_run_time 'GC_BARRIER=at_run_time GC_PORTABLE_BARRIERS GC_DEBUG=3' \
     'GC_ARENA_BYTES=((size_t)1<<36)' 'GC_REGION_SHIFT=16 GC_CARD_BITS=1 GC_CARD_SHIFT=12 GC_BUNDLE_SHIFT=0 GC_DEBUG=3' \
+    'GC_VALUE_SLOT_IS_REF(s)=(((const int*)(s))[2]==5) GC_VALUE_BYTES=24' \
     'GC_VALUE_IS_REF(w)=(((w)&7)==1) GC_VALUE_TO_REF(w)=((w)-1) GC_VALUE_FROM_REF(r,w)=((r)|((w)&7))'; do
     # shellcheck disable=SC2046,SC2086 # a list of definitions
     compiles_in_turn "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
@@ -180,6 +181,9 @@ for most in 0 33; do refused "GC_COLLECTOR_THREADS_MAX=$most" 'GC_COLLECTOR_THRE
 refused 'a shadow heap without diagnostics' 'GC_SHADOW_HEAP needs GC_DIAGNOSTICS' "$gc" -DGC_SHADOW_HEAP=1 -DGC_DIAGNOSTICS=0
 refused GC_CARD_BITS=2 'GC_CARD_BITS must be 0 .* or 1' "$gc" -DGC_CARD_BITS=2
 refused GC_BARRIER=fast 'GC_BARRIER must be a name from the list GC_BARRIERS' "$gc" -DGC_BARRIER=fast
+refused 'two value seams' 'define neither GC_VALUE_TAG nor GC_VALUE_IS_REF' "$gc" '-DGC_VALUE_IS_REF(w)=1' '-DGC_VALUE_SLOT_IS_REF(s)=1'
+refused 'the size of a value without its seam' 'define GC_VALUE_SLOT_IS_REF.slot. too' "$gc" '-DGC_VALUE_BYTES=16'
+refused 'a size of values that is no multiple of 8' 'GC_VALUE_BYTES must be a multiple of 8' "$gc" '-DGC_VALUE_SLOT_IS_REF(s)=1' '-DGC_VALUE_BYTES=12'
 refused 'half a value seam' 'define GC_VALUE_TO_REF.* and GC_VALUE_FROM_REF.* too' "$gc" '-DGC_VALUE_IS_REF(w)=1'
 refused 'half a model seam' 'define GC_MODEL_TRACE.* and GC_MODEL_NAME.* too' "$gc" '-DGC_MODEL_BYTES(o)=16'
 
@@ -193,12 +197,12 @@ const gc_type t = $3;"
 misdeclared 'that is not aligned' 'char c; char *p;' 'GC_TYPE(T, p)' 'not at a multiple of 8 bytes'
 misdeclared 'of 4 bytes' 'int p, q;' 'GC_TYPE(T, p)' 'no single word. Name each'
 misdeclared 'that is an array' 'void *p[2];' 'GC_TYPE(T, p)' 'Name each element of an array, GC_TYPE.T, f.0., f.1..'
-misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' 'no single word. Name each'
+misdeclared 'of 16 bytes' 'struct { void *a, *b; } p;' 'GC_TYPE_VALUES(T, p)' 'not the size of one, GC_VALUE_BYTES. Name each'
 misdeclared 'beyond 512 bytes' 'char fill[504]; void *p;' 'GC_TYPE(T, p)' 'beyond the first 512 bytes'
 misdeclared 'that does not exist' 'void *p;' 'GC_TYPE(T, q)' 'no member'
 elements='size_t length; struct { uint64_t hash; void *key; } items[1];'
 misdeclared 'in each element, a struct' "$elements" 'GC_TYPE_ARRAY(T, items)' 'elements are no single words. Use a clause'
-misdeclared 'in each element, a struct, by value' "$elements" 'GC_TYPE_ARRAY_VALUES(T, items)' 'elements are no single words. Use a clause'
+misdeclared 'in each element, a struct, by value' "$elements" 'GC_TYPE_ARRAY_VALUES(T, items)' 'not the size of one value, GC_VALUE_BYTES. Use a clause'
 
 # Clauses.
 clauses='void *p; uint64_t v; void *items[1];'

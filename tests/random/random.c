@@ -33,6 +33,11 @@ static inline uintptr_t box_number(uint64_t value) {
 static inline uintptr_t box_tagged(const void *object, int tag) {
     return (uintptr_t)object | (uintptr_t)0x3FFF << 50 | (uintptr_t)tag << 48;
 }
+#elif defined(RANDOM_WIDE) /* a word, and beside it 0, 1 for a number, or a tag of an object */
+#define GC_VALUE_SLOT_IS_REF(slot) (__atomic_load_n((const uint64_t *)(slot) + 1, __ATOMIC_RELAXED) > 1)
+#define VALUE_TAGS 4
+static inline uintptr_t box_number(uint64_t value);
+static inline uintptr_t box_tagged(const void *object, int tag) { return (void)tag, (uintptr_t)object; }
 #endif
 
 #ifdef SHARES_INSIDE
@@ -41,6 +46,11 @@ static inline uintptr_t box_tagged(const void *object, int tag) {
 #define GC_IMPLEMENTATION
 #endif
 #include "gc.h"
+
+#ifdef RANDOM_WIDE
+/* Numbers look like addresses of objects. */
+static inline uintptr_t box_number(uint64_t value) { return gc__the_arena.base + value % ((uint64_t)1 << 25); }
+#endif
 
 #include "random_run.h"
 

@@ -19,6 +19,7 @@ $(eval $(call random_variant,no-bundles,-Isrc -DGC_REGION_SHIFT=18 -DGC_BUNDLE_S
 $(eval $(call random_variant,portable,-Isrc -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS))
 $(eval $(call random_variant,tagged,-Isrc -DGC_REGION_SHIFT=16 -DRANDOM_TAGGED))
 $(eval $(call random_variant,nanbox,-Isrc -DGC_REGION_SHIFT=18 -DRANDOM_NANBOX))
+$(eval $(call random_variant,wide,-Isrc -DGC_REGION_SHIFT=16 -DRANDOM_WIDE))
 $(eval $(call random_variant,shadow,-Isrc -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3 '-DGC_ARENA_BYTES=((size_t)1<<36)'))
 $(eval $(call random_variant,least,-Isrc -DGC_REGION_SHIFT=16 $(least)))
 random_programs += build/tests/random-sanitize

@@ -9,7 +9,7 @@ if [ -n "${QUICK-}" ]; then
 fi
 compiled tests/random/random.t
 
-for variant in shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox least; do random $variant "$ops" 1; done
+for variant in shift16 shift18 shift22 bit-cards no-bundles portable tagged nanbox wide least; do random $variant "$ops" 1; done
 random shadow $((ops / 3)) 2
 # Several collector threads, at once and in turns: 1 or the number that their order follows from.
 for crew in "2 1" "3 77" "8 1"; do

@@ -60,20 +60,21 @@ static void meet(checker *c, uint32_t index, char *address, const char *from, si
 
 static void check_slot(checker *c, const node *n, size_t i) {
     bool value;
-    gc_word word = *slot_at(n->kind, n->address, i, &value);
+    const gc_word *slot = slot_at(n->kind, n->address, i, &value);
+    gc_word word = *slot, expected[VALUE_WORDS];
     cell cell_ = n->cells[i];
     uint32_t index = cell_index(cell_);
     bool is_object = index && !is_static(index);
     uintptr_t object = 0;
     if (is_object) object = word;
 #if GC_HAS_VALUES
-    if (is_object && value) object = GC_VALUE_IS_REF(word) ? GC_VALUE_TO_REF(word) : 0;
+    if (is_object && value) object = GC__VALUE_IS_REF(slot, word) ? GC_VALUE_TO_REF(word) : 0;
 #endif
-    gc_word expected = cell_word(cell_, value, (void *)object);
-    if (word != expected)
+    cell_words(expected, cell_, value, (void *)object);
+    if (memcmp(slot, expected, 8 * place_words(value)) != 0)
         wrong("slot %zu of the `%s` %p (id %llu, generation %d) holds %#llx, expected %#llx", i, n->kind->name,
               (void *)n->address, (unsigned long long)n->serial, gc_object_generation(n->address),
-              (unsigned long long)word, (unsigned long long)expected);
+              (unsigned long long)word, (unsigned long long)*expected);
     if (is_object) meet(c, index, (char *)object, n->kind->name, i);
 }
 

@@ -83,9 +83,11 @@ static void prune(world *w, size_t one_of) {
         if (!n || !one_in(&w->random, one_of)) continue;
         size_t count = node_slots(n);
         for (size_t slot = 0; slot < count; slot++) {
-            bool ignored;
+            bool value;
             if (!n->cells[slot]) continue;
-            gc_store(w->thread, slot_at(n->kind, n->address, slot, &ignored), NULL);
+            gc_word *at = slot_at(n->kind, n->address, slot, &value);
+            gc_store(w->thread, at, NULL);
+            if (place_words(value) > 1) __atomic_store_n(&at[1], 0, __ATOMIC_RELAXED);
             n->cells[slot] = 0;
         }
     }
@@ -144,7 +146,7 @@ static void initialize(world *w, object o) {
         char *address;
         gc_word *slot = slot_at(n->kind, o.address, i, &value);
         n->cells[i] = pick_cell(w, value, &address);
-        *slot = cell_word(n->cells[i], value, address);
+        cell_words(slot, n->cells[i], value, address);
     }
 }
 
@@ -250,20 +252,21 @@ static bool forget_barrier(const void *owner, uint32_t index, const char *addres
     return ++run.barriers == run.forget_barrier;
 }
 
-static void store_by_call(world *w, gc_word *slot, gc_word word, bool value) {
+static void store_by_call(world *w, gc_word *slot, const gc_word *words, bool value) {
     switch (below(&w->random, 4)) {
     case 0:
         gc_stores_begin(w->thread, slot, 1, value ? GC_SLOT_VALUE : 0);
-        memcpy(slot, &word, 8);
+        memcpy(slot, words, 8 * place_words(value));
         gc_stores_end(w->thread, slot, 1, value ? GC_SLOT_VALUE : 0);
         break;
     case 1:
-        if (value || !GC_HAS_VALUES) gc_copy_values(w->thread, slot, &word, 1);
-        else gc_copy_refs(w->thread, slot, &word, 1);
+        if (value || !GC_HAS_VALUES) gc_copy_values(w->thread, slot, words, 1);
+        else gc_copy_refs(w->thread, slot, words, 1);
         break;
     default:
-        if (value || (!GC_HAS_VALUES && one_in(&w->random, 2))) gc_store_value(w->thread, slot, word);
-        else gc_store(w->thread, slot, (void *)word);
+        if (place_words(value) > 1) __atomic_store_n(&slot[1], words[1], __ATOMIC_RELAXED);
+        if (value || (!GC_HAS_VALUES && one_in(&w->random, 2))) gc_store_value(w->thread, slot, *words);
+        else gc_store(w->thread, slot, (void *)*words);
     }
 }
 
@@ -271,16 +274,17 @@ static void store(world *w, object owner, size_t i, cell c, char *address) {
     node *n = node_of(w, owner);
     bool value;
     gc_word *slot = slot_at(n->kind, owner.address, i, &value);
-    gc_word word = cell_word(c, value, address);
+    gc_word words[VALUE_WORDS];
+    cell_words(words, c, value, address);
     bool emitted = !(GC_HAS_VALUES && value) && !GC_SHADOW_HEAP && w->options.barrier_changed && one_in(&w->random, 6);
     n->cells[i] = c;
     if (forget_barrier(owner.address, cell_index(c), address)) {
-        *slot = word;
+        memcpy(slot, words, 8 * place_words(value));
         return;
     }
     card_state before = card_of(slot);
-    if (emitted) emitted_store(slot, (void *)word);
-    else store_by_call(w, slot, word, value);
+    if (emitted) emitted_store(slot, (void *)*words);
+    else store_by_call(w, slot, words, value);
     if (cell_index(c)) check_watch(slot);
     if (forget_card(&before, slot, owner.address, cell_index(c), address)) card_restore(&before, slot);
 }
@@ -391,7 +395,7 @@ static void copy(world *w, bool value, gc_word *to, const gc_word *from, size_t 
     unsigned flags = value ? GC_SLOT_VALUE : 0;
     if (one_in(&w->random, 3)) {
         gc_stores_begin(w->thread, to, count, flags);
-        memmove(to, from, count * 8);
+        memmove(to, from, count * 8 * place_words(value));
         gc_stores_end(w->thread, to, count, flags);
     } else if (value || (!GC_HAS_VALUES && one_in(&w->random, 2))) {
         gc_copy_values(w->thread, to, from, count);
@@ -424,13 +428,13 @@ static void op_fill(world *w) {
     object to = pick_vector(w, value);
     if (!to.index) return;
     node *n = node_of(w, to);
-    gc_word words[32];
+    gc_word words[32 * VALUE_WORDS];
     cell cells[32];
     size_t at = below(&w->random, n->length), count = n->length - at < 32 ? n->length - at : 32;
     for (size_t i = 0; i < count; i++) {
         char *address;
         cells[i] = pick_cell(w, value, &address);
-        words[i] = cell_word(cells[i], value, address);
+        cell_words(&words[i * place_words(value)], cells[i], value, address);
     }
     memcpy(&n->cells[n->kind->slots + at], cells, count * sizeof *cells);
     copy(w, value, slot_at(n->kind, to.address, n->kind->slots + at, &ignored), words, count);

@@ -33,6 +33,8 @@ static size_t skewed(prng *random, size_t least, size_t most) {
 #define KIND_SLOTS 256 /* of a fixed part */
 #define ELEMENT_SLOTS 8
 
+#define VALUE_WORDS (GC_VALUE_BYTES / 8)
+
 typedef struct slot_place {
     uint16_t offset;
     bool value;
@@ -61,8 +63,11 @@ static size_t kind_bytes(const kind *k, size_t length) {
     size_t bytes = k->type.bytes + k->type.element_bytes * length;
     return bytes < 16 ? 16 : (bytes + 7) & ~(size_t)7;
 }
-/* Whether its elements are words that the range operations can be used on. */
-static bool is_vector(const kind *k) { return k->element_slots == 1 && k->type.element_bytes == 8; }
+/* Whether its elements are slots that the range operations can be used on. */
+static size_t place_words(bool value) { return value ? VALUE_WORDS : 1; }
+static bool is_vector(const kind *k) {
+    return k->element_slots == 1 && k->type.element_bytes == 8 * place_words(k->element_places[0].value);
+}
 static bool is_leaf(const kind *k) { return !k->slots && !k->element_slots; }
 
 static gc_word *slot_at(const kind *k, void *object, size_t slot, bool *value) {
@@ -117,12 +122,17 @@ static void kind_masks(kind *k, bool all_traced) {
     if (k->slots) type->fields = k->fields;
 }
 
+/* Whether a slot is to be a value, if there is room for one. */
+static bool pick_value(prng *random, bool room) { return GC_HAS_VALUES && one_in(random, 2) && (VALUE_WORDS == 1 || room); }
+
 static void kind_fixed_slots(kind *k, prng *random, size_t first, size_t percent) {
     memset(k->is_slot, 1, first);
     for (size_t word = first; word < k->type.bytes / 8; word++) {
         if (k->id_offset == word * 8 || below(random, 100) >= percent || k->slots == KIND_SLOTS) continue;
-        k->is_slot[word] = 1;
-        k->places[k->slots++] = (slot_place){(uint16_t)(word * 8), GC_HAS_VALUES && one_in(random, 2)};
+        bool value = pick_value(random, word + 1 < k->type.bytes / 8 && k->id_offset != (word + 1) * 8);
+        k->places[k->slots++] = (slot_place){(uint16_t)(word * 8), value};
+        memset(&k->is_slot[word], 1, place_words(value));
+        word += place_words(value) - 1;
     }
 }
 
@@ -147,12 +157,15 @@ static void kind_make_array(kind *k, prng *random) {
         return;
     }
     k->type.element_bytes = k->index % 3 == 1 ? 8 : (uint32_t)(8 * (1 + below(random, 8)));
+    if (VALUE_WORDS > 1 && k->index % 6 == 1) k->type.element_bytes = GC_VALUE_BYTES;
     kind_fixed_slots(k, random, 2, 30);
     size_t words = k->type.element_bytes / 8;
     for (size_t word = 0; word < words && k->element_slots < ELEMENT_SLOTS; word++) {
         if (words > 1 && one_in(random, 2) && !(word + 1 == words && !k->element_slots)) continue;
-        k->element_is_slot[word] = 1;
-        k->element_places[k->element_slots++] = (slot_place){(uint16_t)(word * 8), GC_HAS_VALUES && one_in(random, 2)};
+        bool value = pick_value(random, word + 1 < words);
+        k->element_places[k->element_slots++] = (slot_place){(uint16_t)(word * 8), value};
+        memset(&k->element_is_slot[word], 1, place_words(value));
+        word += place_words(value) - 1;
     }
     kind_masks(k, k->index % 5 == 0);
 }

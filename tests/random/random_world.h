@@ -11,6 +11,7 @@
 #define box_number(number) ((void)(number), (uintptr_t)0)
 #define VALUE_TAGS 1
 #endif
+#define ROOT_VALUES (GC_HAS_VALUES && VALUE_WORDS == 1) /* roots have one word each */
 
 typedef enum root_home { FRAME, GLOBAL, SCANNED, TABLE, STACK, HANDLE, HOMES } root_home;
 
@@ -121,6 +122,12 @@ static gc_word cell_word(cell c, bool value, const void *object) {
     return encode(value, is_static(cell_index(c)) ? static_object(cell_index(c)) : object, (uint32_t)(c >> 32));
 }
 
+/* Writes the words that a cell stands for: a value's tag comes second if it is not in the word. */
+static void cell_words(gc_word *words, cell c, bool value, const void *object) {
+    words[0] = cell_word(c, value, object);
+    if (place_words(value) > 1) words[1] = c & CELL_NUMBER ? 1 : cell_index(c) ? 2 + (c >> 32) % VALUE_TAGS : 0;
+}
+
 static bool root_is_pinning(const root *r) {
     return (r->flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) ||
            (r->home == HANDLE && r->handle_kind == GC_HANDLE_PINNED);
@@ -221,8 +228,8 @@ static unsigned random_flags(prng *random) {
                                      GC_SLOT_PINNED,
                                      GC_SLOT_CONSERVATIVE,
                                      GC_SLOT_INTERIOR | GC_SLOT_PINNED,
-                                     GC_HAS_VALUES ? GC_SLOT_VALUE : 0,
-                                     GC_HAS_VALUES ? GC_SLOT_VALUE | GC_SLOT_PINNED : 0};
+                                     ROOT_VALUES ? GC_SLOT_VALUE : 0,
+                                     ROOT_VALUES ? GC_SLOT_VALUE | GC_SLOT_PINNED : 0};
     return flags[below(random, sizeof flags / sizeof *flags)];
 }
 

@@ -42,9 +42,13 @@ static void traced_trace(void *object, gc_visitor *visitor) {
     heap_of_traced = gc_object_heap(object);
     gc_visit(visitor, &r->items[first], count, GC_SLOT_VALUE);
 }
+static void all_trace(void *object, gc_visitor *visitor) {
+    gc_visit(visitor, ((row *)object)->items, ((row *)object)->header.length, GC_SLOT_VALUE);
+}
 static const gc_type pair_type = GC_TYPE_WITH(pair, refs(plain), values(first, second));
 static const gc_type row_type = GC_TYPE_ARRAY_VALUES(row, items);
 static const gc_type records_type = GC_TYPE_ARRAY_WITH(records, items, element_values(key, value));
+static const gc_type all_type = GC_TYPE_ARRAY_TRACED(row, items, all_trace);
 static const gc_type traced_type = GC_TYPE_ARRAY_TRACED(row, items, traced_trace);
 
 static value number(uintptr_t word) { return (value){{.word = word}, NUMBER}; }
@@ -72,7 +76,7 @@ static size_t wrong(const value *items, size_t count, uintptr_t dead) {
     return wrong;
 }
 
-enum { MANY = 2000 };
+enum { MANY = 1000 };
 static void *make(const gc_type *type, size_t length) { return gc_new_array(gc, type, length); }
 
 static void arrays(void) {
@@ -128,10 +132,10 @@ static void arrays(void) {
 }
 
 /* Stores to an old array, one by one and in ranges, which dirty cards of their own. */
-static void old_arrays(void) {
+static void old_arrays_of(const gc_type *type) {
     row *from = NULL, *to = NULL;
     GC_ROOTS(gc, from, to);
-    to = (row *)make(&row_type, MANY);
+    to = (row *)make(type, MANY);
     age(&to, 2);
     size_t bad = 0, collections = 0;
     for (size_t i = 0; i < MANY; i += 1 + i % 7) {
@@ -142,7 +146,7 @@ static void old_arrays(void) {
     gc_collect(heap, 0, 0);
     for (size_t i = 0; i < MANY; i += 1 + i % 7) bad += value_of(&to->items[i]) != i;
     is(bad, 0, "old slots keep what is stored to them, through %zu young collections", collections);
-    for (size_t count = 1; count < 700; count = count * 2 + 1) {
+    for (size_t count = 1; count < 300; count = count * 2 + 1) {
         size_t at = random_bits() % (MANY - 2 * count);
         from = (row *)make(&row_type, count);
         for (size_t i = 0; i < count; i++) {
@@ -166,6 +170,12 @@ static void old_arrays(void) {
         for (size_t i = 0; i < count; i++) bad += value_of(&to->items[at + i]) != i + 1;
     }
     is(bad, 0, "and what is copied there");
+}
+
+static void old_arrays(void) {
+    old_arrays_of(&row_type);
+    old_arrays_of(&traced_type);
+    old_arrays_of(&all_type);
 }
 
 static value globals[9];
@@ -210,7 +220,7 @@ static void stacks(void) {
         for (size_t i = 0; i < 300; i += 3) {
             node *n = new_node(i);
             ((value *)c->values.base)[i] = object(n);
-            ((value *)c->values.base)[i + 1] = number(77);
+            ((value *)c->values.base)[i + 1] = number((uintptr_t)77);
             gc_remember(gc, c);
         }
         gc_collect(heap, round % 3, 0);
@@ -334,7 +344,7 @@ static void torn(void) {
         store(&kept->items[i], object(n));
         store(&r->items[i], object(n));
     }
-    compact();
+    age(&r, 2), age(&kept, 2), age(&kept->items[0], 2);
     gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
     ok(heap->marking, "objects are marked");
     for (size_t i = 0; i < COUNT; i++) {
