@@ -8,8 +8,6 @@
 #define LUA_CORE
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
-#include "gc.h"
-
 #include "lprefix.h"
 
 #include "lua.h"
@@ -47,8 +45,6 @@ typedef struct luaC_State {
     List dead;              /* finalizers on their way from gc.h to `due` */
     size_t number;          /* of finalizers so far */
     size_t finalizers;      /* registered, or dead: `dead` has room for so many */
-    luaC_Nodes *weak_nodes; /* those that this collection has met */
-    List weak_arrays;
     int explicit;   /* the collection was asked for */
     int hidden;     /* Lua has stopped its collector: nothing that it can see may die */
     int collecting; /* between the hooks at the start and the end of a collection */
@@ -86,8 +82,8 @@ static void drop(List *list) {
 
 /* Slots. */
 
-static inline void visit_value(gc_visitor *visitor, TValue *v, unsigned flags) {
-    if (iscollectable(v)) gc_visit(visitor, &val_(v).gc, 1, flags);
+static inline void visit_values(gc_visitor *visitor, TValue *first, size_t count, unsigned flags) {
+    gc_visit(visitor, first, count, flags | GC_SLOT_VALUE);
 }
 
 static inline void visit_key(gc_visitor *visitor, Node *n) {
@@ -97,45 +93,59 @@ static inline void visit_key(gc_visitor *visitor, Node *n) {
 /* Strings are values: they never go from a weak table. */
 static inline int is_weak(int tag) { return (tag & BIT_ISCOLLECTABLE) && novariant(tag) != LUA_TSTRING; }
 
-static void visit_weak(gc_visitor *visitor, void *key, void *value, gc_weak_kind kind, unsigned flags) {
-    gc_weak_entries entry = {key, value, 1, 0, kind, flags, 0, 0, NULL};
+static void visit_weak(gc_visitor *visitor, void *key, void *value, gc_weak_kind kind, unsigned flags,
+                       void (*cleared)(void *key, void *value)) {
+    gc_weak_entries entry = {key, value, 1, 0, kind, flags, 0, 0, NULL, cleared};
     gc_visit_weak(visitor, &entry);
 }
 
-/* Trace functions. */
-
-static void trace_c_closure(void *object, gc_visitor *visitor) {
-    CClosure *c = (CClosure *)object;
-    for (size_t i = 0; i < c->nupvalues; i++) visit_value(visitor, &c->upvalue[i], 0);
+/* Called just before gc.h clears their words. */
+static void value_cleared(void *value, void *none) {
+    (void)none;
+    setempty((TValue *)value);
 }
+static void node_cleared(Node *n) {
+    setempty(gval(n));
+    if (keyiscollectable(n)) setdeadkey(n);
+}
+static void node_value_cleared(void *value, void *none) {
+    (void)none;
+    node_cleared((Node *)value);
+}
+static void node_key_cleared(void *key, void *value) {
+    (void)value;
+    node_cleared((Node *)(void *)((char *)key - offsetof(Node, u.key_val)));
+}
+
+/* Trace functions. */
 
 /* An open one holds its value too, as its coroutine may be dead, and the next one of that. */
 static void trace_upvalue(void *object, gc_visitor *visitor) {
     UpVal *u = (UpVal *)object;
     if (u->v.p == &u->u.value) {
-        visit_value(visitor, u->v.p, 0);
+        visit_values(visitor, u->v.p, 1, 0);
     } else if (u->v.p) {
-        visit_value(visitor, u->v.p, GC_SLOT_OWNED);
+        visit_values(visitor, u->v.p, 1, GC_SLOT_OWNED);
         gc_visit(visitor, &u->u.open.next, 1, 0);
     }
 }
 
 static void trace_userdata(void *object, gc_visitor *visitor) {
     Udata *u = (Udata *)object;
-    for (int i = 0; i < u->nuvalue; i++) visit_value(visitor, &u->uv[i].uv, 0);
+    visit_values(visitor, &u->uv[0].uv, u->nuvalue, 0);
 }
 
 static void trace_prototype(void *object, gc_visitor *visitor) {
     Proto *p = (Proto *)object;
     gc_visit(visitor, p->p, (size_t)p->sizep, GC_SLOT_OWNED);
-    for (int i = 0; i < p->sizek; i++) visit_value(visitor, &p->k[i], GC_SLOT_OWNED);
+    visit_values(visitor, p->k, (size_t)p->sizek, GC_SLOT_OWNED);
     for (int i = 0; i < p->sizeupvalues; i++) gc_visit(visitor, &p->upvalues[i].name, 1, GC_SLOT_OWNED);
     for (int i = 0; i < p->sizelocvars; i++) gc_visit(visitor, &p->locvars[i].varname, 1, GC_SLOT_OWNED);
 }
 
 static void visit_thread(lua_State *L, gc_visitor *visitor, unsigned flags) {
     if (!L->stack.p) return;
-    for (StkId s = L->stack.p; s < L->top.p; s++) visit_value(visitor, s2v(s), flags);
+    visit_values(visitor, s2v(L->stack.p), (size_t)(L->top.p - L->stack.p), flags);
     /* What lies above may come into use again, as registers of a function, before it is written. */
     for (StkId s = L->top.p; s < L->stack_last.p + EXTRA_STACK; s++) setnilvalue(s2v(s));
     gc_visit(visitor, &L->openupval, 1, 0);
@@ -143,23 +153,14 @@ static void visit_thread(lua_State *L, gc_visitor *visitor, unsigned flags) {
 
 static void trace_thread(void *object, gc_visitor *visitor) { visit_thread((lua_State *)object, visitor, GC_SLOT_OWNED); }
 
-static void trace_array(void *object, gc_visitor *visitor) {
-    luaC_Array *a = (luaC_Array *)object;
-    for (size_t i = 0; i < a->length; i++) visit_value(visitor, &a->items[i], 0);
-}
-
 static void trace_weak_array(void *object, gc_visitor *visitor) {
     luaC_Array *a = (luaC_Array *)object;
-    if (collected->gcs->collecting && !add(&collected->gcs->weak_arrays, a)) {
-        trace_array(object, visitor);
-        return;
-    }
     for (size_t i = 0; i < a->length; i++) {
         TValue *v = &a->items[i];
         if (is_weak(rawtt(v)))
-            visit_weak(visitor, &val_(v).gc, NULL, GC_WEAK_REFS, 0);
+            visit_weak(visitor, &val_(v).gc, NULL, GC_WEAK_REFS, 0, value_cleared);
         else
-            visit_value(visitor, v, 0);
+            visit_values(visitor, v, 1, 0);
     }
 }
 
@@ -176,37 +177,29 @@ static void trace_nodes(void *object, gc_visitor *visitor) {
         Node *n = &nodes->items[i];
         if (!is_entry(n)) continue;
         visit_key(visitor, n);
-        visit_value(visitor, gval(n), 0);
+        visit_values(visitor, gval(n), 1, 0);
     }
-}
-
-static void note_weak_nodes(luaC_Nodes *nodes) {
-    luaC_State *s = collected->gcs;
-    if (!s->collecting || nodes->next_weak) return;
-    nodes->next_weak = s->weak_nodes ? s->weak_nodes : nodes; /* the last one leads to itself */
-    s->weak_nodes = nodes;
 }
 
 /* Weak values go before finalizers run, weak keys when they are gone for good. */
 static void trace_weak_nodes(luaC_Nodes *nodes, gc_visitor *visitor, int keys, int values) {
-    note_weak_nodes(nodes);
     for (size_t i = 0; i < nodes->length; i++) {
         Node *n = &nodes->items[i];
         if (!is_entry(n)) continue;
         int weak_key = keys && is_weak(keytt(n));
         int weak_value = values && is_weak(rawtt(gval(n)));
         if (weak_key && !values && iscollectable(gval(n))) {
-            visit_weak(visitor, &gckey(n), &val_(gval(n)).gc, GC_WEAK_EPHEMERONS, 0);
+            visit_weak(visitor, &gckey(n), &val_(gval(n)).gc, GC_WEAK_EPHEMERONS, 0, node_key_cleared);
             continue;
         }
         if (weak_key)
-            visit_weak(visitor, &gckey(n), NULL, GC_WEAK_REFS, GC_SLOT_WEAK_LONG);
+            visit_weak(visitor, &gckey(n), NULL, GC_WEAK_REFS, GC_SLOT_WEAK_LONG, node_key_cleared);
         else
             visit_key(visitor, n);
         if (weak_value)
-            visit_weak(visitor, &val_(gval(n)).gc, NULL, GC_WEAK_REFS, 0);
+            visit_weak(visitor, &val_(gval(n)).gc, NULL, GC_WEAK_REFS, 0, node_value_cleared);
         else
-            visit_value(visitor, gval(n), 0);
+            visit_values(visitor, gval(n), 1, 0);
     }
 }
 
@@ -214,15 +207,14 @@ static void trace_ephemerons(void *object, gc_visitor *visitor) { trace_weak_nod
 static void trace_weak_values(void *object, gc_visitor *visitor) { trace_weak_nodes((luaC_Nodes *)object, visitor, 0, 1); }
 static void trace_weak_pairs(void *object, gc_visitor *visitor) { trace_weak_nodes((luaC_Nodes *)object, visitor, 1, 1); }
 
-#define PART(T, name, trace) \
-    { name, offsetof(T, items), sizeof(((T *)0)->items[0]), 0, 0, 0, 0, trace, NULL, NULL, {0}, 0 }
+#define PART(T, name, values, trace) \
+    { name, offsetof(T, items), sizeof(((T *)0)->items[0]), 0, 0, 0, values, trace, NULL, NULL, {0}, 0 }
 
 /* What a part of a table holds weakly is a matter of its type: bit 0 for keys, bit 1 for values. */
-static const gc_type array_types[2] = {PART(luaC_Array, "array", trace_array),
-                                       PART(luaC_Array, "weak array", trace_weak_array)};
+static const gc_type array_types[2] = {PART(luaC_Array, "array", 1, NULL), PART(luaC_Array, "weak array", 0, trace_weak_array)};
 static const gc_type nodes_types[4] = {
-    PART(luaC_Nodes, "nodes", trace_nodes), PART(luaC_Nodes, "ephemerons", trace_ephemerons),
-    PART(luaC_Nodes, "weak values", trace_weak_values), PART(luaC_Nodes, "weak pairs", trace_weak_pairs)};
+    PART(luaC_Nodes, "nodes", 0, trace_nodes), PART(luaC_Nodes, "ephemerons", 0, trace_ephemerons),
+    PART(luaC_Nodes, "weak values", 0, trace_weak_values), PART(luaC_Nodes, "weak pairs", 0, trace_weak_pairs)};
 
 static int weakness(Table *metatable) {
     const TValue *mode = collected->gcs->hidden ? NULL : gfasttm(collected, metatable, TM_MODE);
@@ -252,8 +244,8 @@ static void trace_table(void *object, gc_visitor *visitor) {
 
 #define FIXED(T, name, refs, trace) \
     { name, sizeof(T), 0, refs, 0, 0, 0, trace, NULL, NULL, {0}, 0 }
-#define SIZED(T, member, element, name, refs, element_refs, trace) \
-    { name, offsetof(T, member), element, refs, 0, element_refs, 0, trace, NULL, NULL, {0}, 0 }
+#define SIZED(T, member, element, name, refs, element_refs, element_values, trace) \
+    { name, offsetof(T, member), element, refs, 0, element_refs, element_values, trace, NULL, NULL, {0}, 0 }
 #define STRING(name) \
     { name, offsetof(TString, contents) + 1, 1, 0, 0, 0, 0, NULL, NULL, "contents", {offsetof(TString, contents)}, 0 }
 
@@ -261,9 +253,9 @@ const luaC_Kind luaC_kinds[LUA_VCCL + 1] = {
     [LUA_VSHRSTR] = {STRING("string"), LUA_VSHRSTR},
     [LUA_VLNGSTR] = {STRING("long string"), LUA_VLNGSTR},
     [LUA_VTABLE] = {FIXED(Table, "table", 0, trace_table), LUA_VTABLE},
-    [LUA_VLCL] = {SIZED(LClosure, upvals, sizeof(UpVal *), "function", GC_FIELDS(LClosure, p), 1, NULL), LUA_VLCL},
-    [LUA_VCCL] = {SIZED(CClosure, upvalue, sizeof(TValue), "C function", 0, 0, trace_c_closure), LUA_VCCL},
-    [LUA_VUSERDATA] = {SIZED(Udata0, bindata, 1, "userdata", GC_FIELDS(Udata0, metatable), 0, trace_userdata),
+    [LUA_VLCL] = {SIZED(LClosure, upvals, sizeof(UpVal *), "function", GC_FIELDS(LClosure, p), 1, 0, NULL), LUA_VLCL},
+    [LUA_VCCL] = {SIZED(CClosure, upvalue, sizeof(TValue), "C function", 0, 0, 1, NULL), LUA_VCCL},
+    [LUA_VUSERDATA] = {SIZED(Udata0, bindata, 1, "userdata", GC_FIELDS(Udata0, metatable), 0, 0, trace_userdata),
                        LUA_VUSERDATA},
     [LUA_VTHREAD] = {FIXED(lua_State, "thread", 0, trace_thread), LUA_VTHREAD},
     [LUA_VUPVAL] = {FIXED(UpVal, "upvalue", 0, trace_upvalue), LUA_VUPVAL},
@@ -272,6 +264,7 @@ const luaC_Kind luaC_kinds[LUA_VCCL + 1] = {
 
 _Static_assert(offsetof(luaC_Array, items) == sizeof(TValue) && offsetof(luaC_Nodes, items) == sizeof(Node),
                "the header of a part is as large as an element");
+_Static_assert(offsetof(TValue, tt_) == 8 && BIT_ISCOLLECTABLE == 1 << 6, "GC_VALUE_SLOT_IS_REF finds the tag");
 _Static_assert(offsetof(Udata0, bindata) == offsetof(Udata, uv), "userdata with and without values begin alike");
 
 /* Callbacks of gc.h. */
@@ -282,7 +275,7 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
     (void)thread;
     visit_thread(g->mainthread, visitor, 0);
     gc_visit(visitor, &g->running, 1, 0);
-    visit_value(visitor, &g->l_registry, 0);
+    visit_values(visitor, &g->l_registry, 1, 0);
     gc_visit(visitor, g->mt, LUA_NUMTYPES, 0);
     gc_visit(visitor, &g->newpart, 1, 0);
     if (s->fixed.count) gc_visit(visitor, s->fixed.items, s->fixed.count, 0);
@@ -290,7 +283,7 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
     for (size_t i = 0; i < s->dead.count; i++) gc_visit(visitor, &((Finalizer *)s->dead.items[i])->object, 1, 0);
     if (!g->strt.size) return;
     gc_weak_entries strings = {g->strt.hash, NULL, (size_t)g->strt.size, 0, GC_WEAK_REFS, 0, (uintptr_t)luaC_removed, 0,
-                               &g->strt.removed};
+                               &g->strt.removed, NULL};
     gc_visit_weak(visitor, &strings);
 }
 
@@ -321,32 +314,9 @@ static void collection_traced(void *host, const gc_collection *collection) {
     s->owners.count = kept;
 }
 
-/* gc.h has cleared the words of entries that died; these are their tags. */
-static void finish_weak(luaC_State *s) {
-    for (size_t i = 0; i < s->weak_arrays.count; i++) {
-        luaC_Array *a = (luaC_Array *)s->weak_arrays.items[i];
-        for (size_t k = 0; k < a->length; k++)
-            if (iscollectable(&a->items[k]) && !val_(&a->items[k]).gc) setempty(&a->items[k]);
-    }
-    s->weak_arrays.count = 0;
-    for (luaC_Nodes *nodes = s->weak_nodes, *next; nodes; nodes = next) {
-        next = nodes->next_weak == nodes ? NULL : nodes->next_weak;
-        nodes->next_weak = NULL;
-        for (size_t i = 0; i < nodes->length; i++) {
-            Node *n = &nodes->items[i];
-            if ((iscollectable(gval(n)) && !val_(gval(n)).gc) || (keyiscollectable(n) && !gckey(n))) {
-                setempty(gval(n));
-                if (keyiscollectable(n)) setdeadkey(n);
-            }
-        }
-    }
-    s->weak_nodes = NULL;
-}
-
 static void collection_end(void *host, const gc_collection *collection) {
     global_State *g = (global_State *)host;
     (void)collection;
-    finish_weak(g->gcs);
     if (g->memerrmsg) luaS_clearcache(g);
     g->gcs->collecting = 0;
     g->gcpending = 1;
@@ -680,7 +650,6 @@ void luaC_freeallobjects(lua_State *L) {
     drop(&s->fixed);
     drop(&s->owners);
     drop(&s->dead);
-    drop(&s->weak_arrays);
     free(s);
     g->gcs = NULL;
 }

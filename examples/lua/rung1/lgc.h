@@ -51,7 +51,7 @@ typedef struct luaC_Array {
 typedef struct luaC_Nodes {
     gc_object header;
     size_t length;
-    struct luaC_Nodes *next_weak; /* among the weak ones that a collection has met */
+    size_t unused; /* so that the header is as large as an element */
     Node items[1];
 } luaC_Nodes;
 
