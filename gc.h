@@ -253,7 +253,10 @@ static inline bool gc__value_slot_is_ref(const void *gc__slot) { return GC_VALUE
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports.
+   GC_MODEL_BYTES_AS(object, word): its size where `word` stands for its first word, which is not read, as another thread may be
+   replacing it; the rest of the object may be read. A host that defines it may have several collector threads, with any
+   options.trace_functions but ALONE, and mark concurrently, with GC_TRACE_FUNCTIONS_CONCURRENT. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
@@ -262,10 +265,15 @@ static inline bool gc__value_slot_is_ref(const void *gc__slot) { return GC_VALUE
 #else
 #define GC_HAS_MODEL 0
 #endif
+#if !GC_HAS_MODEL || defined(GC_MODEL_BYTES_AS)
+#define GC__MODEL_IS_SHARED 1 /* several threads may ask for objects' sizes while objects are copied */
+#else
+#define GC__MODEL_IS_SHARED 0
+#endif
 
-/* What the implementation has. A host that traces objects itself has one collector thread, which stops the program. */
-#define GC__HAS_MARKER (GC_CONCURRENT && !GC_HAS_MODEL)
-#define GC__HAS_WORKERS (GC_COLLECTOR_THREADS_MAX > 1 && !GC_HAS_MODEL)
+/* What the implementation has. */
+#define GC__HAS_MARKER (GC_CONCURRENT && GC__MODEL_IS_SHARED)
+#define GC__HAS_WORKERS (GC_COLLECTOR_THREADS_MAX > 1 && GC__MODEL_IS_SHARED)
 
 #if GC_DEBUG >= 1
 #define GC_ASSERT(condition, ...) ((condition) ? (void)0 : gc__misuse(__FILE__, __LINE__, __VA_ARGS__))
@@ -795,7 +803,8 @@ typedef struct gc_options {
     /* Threads that work together in a collection, the one that collects included: 1 to 32, or 0 for as many as there are
        processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at
        most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 30 ms),
-       and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there is one. */
+       and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there
+       is one, unless GC_MODEL_BYTES_AS is defined. */
     unsigned collector_threads;
     gc_trace_functions trace_functions; /* who may call trace functions */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
@@ -5925,7 +5934,15 @@ GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLE
 #if GC_HAS_MODEL
 GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYTES((void *)object)); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
-GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
+GC__FN bool gc__object_is_traced(uintptr_t object) { return (void)object, true; }
+GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
+    (void)object, (void)header; /* the host may need one of them only */
+#ifdef GC_MODEL_BYTES_AS
+    return gc__align(GC_MODEL_BYTES_AS((void *)object, header));
+#else
+    return gc__object_bytes(object);
+#endif
+}
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
 GC__FN const char *gc__object_name(uintptr_t object) { return (void)object, GC_MODEL_NAME((void *)object); }
@@ -5954,6 +5971,9 @@ GC__FN bool gc__type_is_leaf(const gc_type *type) {
 }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
+
+/* Returns whether a function of the host's reports slots of the object. */
+GC__FN bool gc__object_is_traced(uintptr_t object) { return gc__object_type(object)->trace != NULL; }
 
 /* True if all objects with that first word have the same size. */
 GC__FN bool gc__header_has_size(uintptr_t header) { return !((const gc_type *)header)->element_bytes; }
@@ -11754,17 +11774,7 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
     gc__object_trace(object, &worker->visitor);
 }
 
-#if GC_HAS_MODEL
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
-    (void)tracer;
-    gc__scan(worker, object);
-}
-
-GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__trace_part_later(worker, object, from, to);
-}
-#else
+#if !GC_HAS_MODEL
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
 GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     bool value = GC_HAS_VALUES && type->element_values;
@@ -11828,6 +11838,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
     else
         gc__scan_written_part(&written, first, end);
 }
+#endif
 
 /* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
    barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
@@ -11888,6 +11899,33 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
     if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
+/* Enqueues the slots that the object's trace function reports, or has another thread do so. */
+GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
+    if (gc__is_concurrent(worker)) {
+        gc__trace_concurrently(worker, object);
+        return;
+    }
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
+    if (gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, object, 0, 0);
+    else
+        gc__object_trace_all(worker, object);
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    (void)worker, (void)object, (void)index, (void)end; /* nobody pushes a part of an object */
+}
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_traced(worker, object); }
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
+    (void)tracer;
+    gc__scan_traced(worker, object);
+}
+
+GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__trace_part_later(worker, object, from, to);
+}
+#else
 /* Enqueues the slots that are not in the mask of references. */
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
@@ -11900,16 +11938,7 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
         else
             gc__scan_chunk(worker, object, 0, length);
     }
-    if (!type->trace) return;
-    if (gc__is_concurrent(worker)) {
-        gc__trace_concurrently(worker, object);
-        return;
-    }
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, object, 0, 0);
-    else
-        gc__object_trace_all(worker, object);
+    if (type->trace) gc__scan_traced(worker, object);
 }
 
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
@@ -11949,13 +11978,11 @@ GC__FN void gc__fifo_drain(gc__worker *worker) {
 
 /* Scans an entry of the mark stack. */
 GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
-#if !GC_HAS_MODEL
     if (entry & GC__CONTINUED) {
         worker->top -= 2;
         gc__scan_chunk(worker, entry - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
         return;
     }
-#endif
     gc__scan_inline(worker, entry, tracer);
 }
 
@@ -12161,9 +12188,9 @@ GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t 
 /* Enqueues a remembered slot, according to its object's type. A trace function would be called for each slot, so the
    object's card is dirtied instead. */
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
-#if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
     if (gc__region_is_candidate(region) && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
+#if !GC_HAS_MODEL
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
     uintptr_t object = gc__bit_previous(gc__region_marks(region), region->base, last);
     if (!gc__object_type(object)->trace) {
@@ -12173,11 +12200,9 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
         worker->edges = edges;
         return;
     }
+#endif
     gc__barrier_dirty_card(&gc__tables, (const void *)slot);
     __atomic_store_n(&worker->heap->stores->again, true, __ATOMIC_RELAXED);
-#else
-    (void)worker, (void)slot;
-#endif
 }
 
 /* Returns an entry of a list of slots, or the slot of an entry of the store buffer; 0 if that has no tag. */
@@ -12809,7 +12834,7 @@ GC__FN size_t gc__marker_grey(const gc__marker *marker) { return (size_t)(marker
 /* Scans an object of an unscanned region again. It may be waiting already, so objects with trace functions are not
    recorded one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
-    if (gc__object_type(object)->trace)
+    if (gc__object_is_traced(object))
         gc__shade_unask(region);
     else if (!gc__object_is_leaf(object))
         gc__scan(&heap->marker->worker, object);
@@ -14365,7 +14390,9 @@ GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
 /* Returns why generation 2 of such a heap cannot be marked concurrently, or NULL if it can. */
 GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
     if (!GC_CONCURRENT) return "gc.h was compiled with GC_CONCURRENT=0";
-    if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
+    if (!GC__MODEL_IS_SHARED) return "objects have the host's own headers, and GC_MODEL_BYTES_AS is not defined";
+    if (GC_HAS_MODEL && options->trace_functions != GC_TRACE_FUNCTIONS_CONCURRENT)
+        return "GC_MODEL_TRACE reports all slots, and options.trace_functions is not GC_TRACE_FUNCTIONS_CONCURRENT";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
     if (gc__barrier_is_seen(gc_barrier_current())) return NULL;

@@ -1838,6 +1838,8 @@ GC_API void gc__native_leave(gc__native_scope *scope) {
     gc__mode_leave(&scope->outer);
     errno = error;
 }
+#else
+GC__VAR bool (*const gc__safe_is_suppressed)(const void *) = NULL; /* there are none */
 #endif
 /* Precleaning: the marker determines concurrently with mutators which handles, which pairs of objects and finalizers, and
    which slices of weak tables the final mark need not process.

@@ -147,7 +147,10 @@ static inline bool gc__value_slot_is_ref(const void *gc__slot) { return GC_VALUE
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports.
+   GC_MODEL_BYTES_AS(object, word): its size where `word` stands for its first word, which is not read, as another thread may be
+   replacing it; the rest of the object may be read. A host that defines it may have several collector threads, with any
+   options.trace_functions but ALONE, and mark concurrently, with GC_TRACE_FUNCTIONS_CONCURRENT. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
@@ -156,10 +159,15 @@ static inline bool gc__value_slot_is_ref(const void *gc__slot) { return GC_VALUE
 #else
 #define GC_HAS_MODEL 0
 #endif
+#if !GC_HAS_MODEL || defined(GC_MODEL_BYTES_AS)
+#define GC__MODEL_IS_SHARED 1 /* several threads may ask for objects' sizes while objects are copied */
+#else
+#define GC__MODEL_IS_SHARED 0
+#endif
 
-/* What the implementation has. A host that traces objects itself has one collector thread, which stops the program. */
-#define GC__HAS_MARKER (GC_CONCURRENT && !GC_HAS_MODEL)
-#define GC__HAS_WORKERS (GC_COLLECTOR_THREADS_MAX > 1 && !GC_HAS_MODEL)
+/* What the implementation has. */
+#define GC__HAS_MARKER (GC_CONCURRENT && GC__MODEL_IS_SHARED)
+#define GC__HAS_WORKERS (GC_COLLECTOR_THREADS_MAX > 1 && GC__MODEL_IS_SHARED)
 
 #if GC_DEBUG >= 1
 #define GC_ASSERT(condition, ...) ((condition) ? (void)0 : gc__misuse(__FILE__, __LINE__, __VA_ARGS__))

@@ -140,7 +140,8 @@ typedef struct gc_options {
     /* Threads that work together in a collection, the one that collects included: 1 to 32, or 0 for as many as there are
        processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at
        most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 30 ms),
-       and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there is one. */
+       and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there
+       is one, unless GC_MODEL_BYTES_AS is defined. */
     unsigned collector_threads;
     gc_trace_functions trace_functions; /* who may call trace functions */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause

@@ -53,7 +53,7 @@ GC__FN size_t gc__marker_grey(const gc__marker *marker) { return (size_t)(marker
 /* Scans an object of an unscanned region again. It may be waiting already, so objects with trace functions are not
    recorded one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
-    if (gc__object_type(object)->trace)
+    if (gc__object_is_traced(object))
         gc__shade_unask(region);
     else if (!gc__object_is_leaf(object))
         gc__scan(&heap->marker->worker, object);

@@ -21,7 +21,9 @@ GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
 /* Returns why generation 2 of such a heap cannot be marked concurrently, or NULL if it can. */
 GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
     if (!GC_CONCURRENT) return "gc.h was compiled with GC_CONCURRENT=0";
-    if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
+    if (!GC__MODEL_IS_SHARED) return "objects have the host's own headers, and GC_MODEL_BYTES_AS is not defined";
+    if (GC_HAS_MODEL && options->trace_functions != GC_TRACE_FUNCTIONS_CONCURRENT)
+        return "GC_MODEL_TRACE reports all slots, and options.trace_functions is not GC_TRACE_FUNCTIONS_CONCURRENT";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
     if (gc__barrier_is_seen(gc_barrier_current())) return NULL;

@@ -19,7 +19,15 @@ GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLE
 #if GC_HAS_MODEL
 GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYTES((void *)object)); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
-GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
+GC__FN bool gc__object_is_traced(uintptr_t object) { return (void)object, true; }
+GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
+    (void)object, (void)header; /* the host may need one of them only */
+#ifdef GC_MODEL_BYTES_AS
+    return gc__align(GC_MODEL_BYTES_AS((void *)object, header));
+#else
+    return gc__object_bytes(object);
+#endif
+}
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
 GC__FN const char *gc__object_name(uintptr_t object) { return (void)object, GC_MODEL_NAME((void *)object); }
@@ -48,6 +56,9 @@ GC__FN bool gc__type_is_leaf(const gc_type *type) {
 }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
+
+/* Returns whether a function of the host's reports slots of the object. */
+GC__FN bool gc__object_is_traced(uintptr_t object) { return gc__object_type(object)->trace != NULL; }
 
 /* True if all objects with that first word have the same size. */
 GC__FN bool gc__header_has_size(uintptr_t header) { return !((const gc_type *)header)->element_bytes; }

@@ -134,9 +134,9 @@ GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t 
 /* Enqueues a remembered slot, according to its object's type. A trace function would be called for each slot, so the
    object's card is dirtied instead. */
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
-#if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
     if (gc__region_is_candidate(region) && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
+#if !GC_HAS_MODEL
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
     uintptr_t object = gc__bit_previous(gc__region_marks(region), region->base, last);
     if (!gc__object_type(object)->trace) {
@@ -146,11 +146,9 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
         worker->edges = edges;
         return;
     }
+#endif
     gc__barrier_dirty_card(&gc__tables, (const void *)slot);
     __atomic_store_n(&worker->heap->stores->again, true, __ATOMIC_RELAXED);
-#else
-    (void)worker, (void)slot;
-#endif
 }
 
 /* Returns an entry of a list of slots, or the slot of an entry of the store buffer; 0 if that has no tag. */

@@ -271,17 +271,7 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
     gc__object_trace(object, &worker->visitor);
 }
 
-#if GC_HAS_MODEL
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
-    (void)tracer;
-    gc__scan(worker, object);
-}
-
-GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__trace_part_later(worker, object, from, to);
-}
-#else
+#if !GC_HAS_MODEL
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
 GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     bool value = GC_HAS_VALUES && type->element_values;
@@ -345,6 +335,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
     else
         gc__scan_written_part(&written, first, end);
 }
+#endif
 
 /* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
    barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
@@ -405,6 +396,33 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
     if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
+/* Enqueues the slots that the object's trace function reports, or has another thread do so. */
+GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
+    if (gc__is_concurrent(worker)) {
+        gc__trace_concurrently(worker, object);
+        return;
+    }
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
+    if (gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, object, 0, 0);
+    else
+        gc__object_trace_all(worker, object);
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    (void)worker, (void)object, (void)index, (void)end; /* nobody pushes a part of an object */
+}
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_traced(worker, object); }
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
+    (void)tracer;
+    gc__scan_traced(worker, object);
+}
+
+GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__trace_part_later(worker, object, from, to);
+}
+#else
 /* Enqueues the slots that are not in the mask of references. */
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
@@ -417,16 +435,7 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
         else
             gc__scan_chunk(worker, object, 0, length);
     }
-    if (!type->trace) return;
-    if (gc__is_concurrent(worker)) {
-        gc__trace_concurrently(worker, object);
-        return;
-    }
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, object, 0, 0);
-    else
-        gc__object_trace_all(worker, object);
+    if (type->trace) gc__scan_traced(worker, object);
 }
 
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
@@ -466,13 +475,11 @@ GC__FN void gc__fifo_drain(gc__worker *worker) {
 
 /* Scans an entry of the mark stack. */
 GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
-#if !GC_HAS_MODEL
     if (entry & GC__CONTINUED) {
         worker->top -= 2;
         gc__scan_chunk(worker, entry - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
         return;
     }
-#endif
     gc__scan_inline(worker, entry, tracer);
 }
 

@@ -136,4 +136,6 @@ GC_API void gc__native_leave(gc__native_scope *scope) {
     gc__mode_leave(&scope->outer);
     errno = error;
 }
+#else
+GC__VAR bool (*const gc__safe_is_suppressed)(const void *) = NULL; /* there are none */
 #endif

@@ -15,6 +15,9 @@ static inline int thing_kind(const void *object) { return (int)(((const thing *)
 #define GC_MODEL_BYTES(object) thing_bytes(object)
 #define GC_MODEL_TRACE(object, visitor) thing_trace((thing *)(object), visitor)
 #define GC_MODEL_NAME(object) (thing_kind(object) == RECORD ? "record" : thing_kind(object) == TEXT ? "text" : "pair")
+#ifdef MODEL_IS_SHARED
+#define GC_MODEL_BYTES_AS(object, word) ((size_t)((word) >> 8))
+#endif
 struct gc_visitor;
 static inline void thing_trace(thing *object, struct gc_visitor *visitor);
 
@@ -155,12 +158,23 @@ static void finalizers(void) {
 static void ended(void) { ok(ran == 5 && order[3] == 3 && order[4] == 7, "at the heap's end too"); }
 
 int main(void) {
-    for (int i = 0; i < 4; i++) {
-        gc_options options = {.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER,
-                              .debug.checkmark = true,
-                              .non_moving = i == 1,
-                              .test.scarce_memory = i == 2,
-                              .non_generational = i == 3};
+    static const gc_options tested[] = {
+        {0},
+        {.non_moving = true},
+        {.test.scarce_memory = true},
+        {.non_generational = true},
+#ifdef MODEL_IS_SHARED
+        {.collector_threads = 3, .test.collectors = 77},
+        {.collector_threads = 3, .test.collectors = 77, .trace_functions = GC_TRACE_FUNCTIONS_PARALLEL},
+        {.collector_threads = 2, .test.collectors = 1, .trace_functions = GC_TRACE_FUNCTIONS_PARALLEL, .non_moving = true},
+        {.concurrent = GC_CONCURRENT_ON, .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT, .pause_goal_us = 1000},
+        {.concurrent = GC_CONCURRENT_ON, .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT, .collector_threads = 3, .test.collectors = 5},
+#endif
+    };
+    for (size_t i = 0; i < sizeof tested / sizeof *tested; i++) {
+        gc_options options = tested[i];
+        options.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+        options.debug.checkmark = true;
         heap = gc_heap_create(&options), gc = gc_thread_attach(heap);
         program();
         holes();

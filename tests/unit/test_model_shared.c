@@ -1,0 +1,3 @@
+/* The same host, whose sizes several threads may ask for: collector threads, and marking beside the program. */
+#define MODEL_IS_SHARED
+#include "test_model.c"
