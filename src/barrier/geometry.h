@@ -53,8 +53,10 @@
    are words for a whole frame that has saved them. */
 #ifdef _WIN32
 #define GC__SAVED_REGISTERS 32
-#elif defined(__x86_64__) || defined(__aarch64__)
+#elif defined(__x86_64__)
 #define GC__SAVED_REGISTERS 12
+#elif defined(__aarch64__)
+#define GC__SAVED_REGISTERS 20
 #else
 #define GC__SAVED_REGISTERS 128
 #endif
