@@ -180,6 +180,29 @@ END
             "AArch64: compiled code cannot be interrupted"
         matches "$page" '^1$' "AArch64: there are no compiled frames"
         matches "$page" 'compiled code can be called on x86-64 Linux only' "AArch64: compiled code cannot be called"
+
+        # Code whose indirect calls may lead only to what begins with bti: the compiler says of the file that all of it does.
+        printf '#define GC_IMPLEMENTATION\n#include "gc_standalone.h"\n' > "$dir/stubs.c"
+        cat > "$dir/targets.c" << 'END'
+#include "gc.h"
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+extern char __executable_start, etext;
+int main(void) {
+    gc_heap *(*volatile create)(const gc_options *) = gc_heap_create;
+    void (*volatile save)(uintptr_t *) = gc__save_registers;
+    uintptr_t start = (uintptr_t)&__executable_start, registers[GC__SAVED_REGISTERS];
+    if (mprotect(&__executable_start, ((uintptr_t)&etext - start + 4095) & ~4095ul, PROT_READ | PROT_EXEC | 0x10 /* PROT_BTI */)) return 1;
+    save(registers);
+    gc_thread *gc = gc_thread_attach(create(NULL));
+    gc_collect(gc->heap, 2, GC_COLLECT_DEFAULT);
+    _exit(gc ? 0 : 2);
+}
+END
+        $cross -std=gnu11 -O1 -mbranch-protection=standard -DGC_STANDALONE -DGC_ADDRESS_BITS=40 "-DGC_ARENA_BYTES=((size_t)1<<30)" -I. \
+            "$dir/targets.c" "$dir/stubs.c" -pthread -o "$dir/targets" -Wl,-z,now && timeout 100 "$emulator" -L /usr/aarch64-linux-gnu "$dir/targets"
+        ok $? "AArch64: assembly that pointers lead to begins with a target of indirect calls"
     fi
 fi
 
