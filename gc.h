@@ -2043,6 +2043,14 @@ GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
    drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
+/* Returns the address in a return address from the stack, which code for AArch64 may have signed (-mbranch-protection). */
+GC__INLINED uintptr_t gc__cpu_return_address(uintptr_t stored) {
+#ifdef __aarch64__
+    __asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(stored) : : "x30"); /* xpaclri */
+#endif
+    return stored;
+}
+
 /* A number of 16, 32 or 64 bits that is, or is to be, in memory with its lowest byte first. */
 #define GC__LITTLE(bits, number) \
     (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (number) : __builtin_bswap##bits(number))
@@ -2595,6 +2603,7 @@ GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int
     uintptr_t frame[2];
     while (count < most && pointer % 8 == 0 &&
            gc__os_read(frame, (const void *)(pointer + GC__OS_FRAME_RECORD), sizeof frame)) {
+        frame[1] = gc__cpu_return_address(frame[1]);
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;

@@ -462,6 +462,7 @@ GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int
     uintptr_t frame[2];
     while (count < most && pointer % 8 == 0 &&
            gc__os_read(frame, (const void *)(pointer + GC__OS_FRAME_RECORD), sizeof frame)) {
+        frame[1] = gc__cpu_return_address(frame[1]);
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;

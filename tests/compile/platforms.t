@@ -164,6 +164,7 @@ END
         passes 'AArch64, stack maps' test_stackmap_dump "$emulator"
         QUICK=1 passes 'AArch64, the order of stores' test_order "$emulator"
         compiler="$compiler -O1 -Wno-clobbered" QUICK=1 passes 'AArch64, barriers inline and emitted' test_barrier_forms "$emulator"
+        compiler="$compiler -mbranch-protection=pac-ret" QUICK=1 passes 'AArch64, return addresses that are signed' test_stacks "$emulator"
         cat > "$dir/code.c" << 'END'
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
