@@ -2549,13 +2549,12 @@ GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
 
 GC__COLD void gc__os_on_fault(gc__fault_handler f) {
     if (gc__os_fault) return;
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
+    sigaction(SIGSEGV, NULL, &gc__os_fault_former);
+    struct sigaction action = gc__os_fault_former; /* its stack, too: on the thread's own a full stack could not be handled */
     action.sa_sigaction = gc__os_fault_signal;
-    action.sa_flags = SA_SIGINFO;
-    sigemptyset(&action.sa_mask);
+    action.sa_flags |= SA_SIGINFO;
     gc__os_fault = f;
-    sigaction(SIGSEGV, &action, &gc__os_fault_former);
+    sigaction(SIGSEGV, &action, NULL);
 }
 
 GC__COLD void gc__os_leave(void) {
