@@ -132,6 +132,9 @@
 #if GC_REGION_SHIFT < 16 || GC_REGION_SHIFT > 30
 #error "GC_REGION_SHIFT must be 16 to 30: smaller regions make the rank tables exceed a 32-bit displacement"
 #endif
+#if defined(__x86_64__) && GC_ADDRESS_BITS - GC_REGION_SHIFT > 31
+#error "GC_ADDRESS_BITS must be at most GC_REGION_SHIFT + 31: rank tables must not exceed a 32-bit displacement"
+#endif
 #if GC_CARD_SHIFT < 7 || GC_CARD_SHIFT > 12
 #error "GC_CARD_SHIFT must be 7 to 12: a card covers 128 bytes to 4 KiB"
 #endif

@@ -18,6 +18,8 @@ refused 'another system' 'for Linux and Windows only' -U__linux__
 refused 'SPARC' 'SPARC and Itanium keep registers in a second stack' -U__x86_64__ -D__sparc__
 refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
 refused 'another compiler' 'needs gcc or clang' -U__GNUC__
+refused 'addresses beyond a displacement' 'GC_ADDRESS_BITS must be at most GC_REGION_SHIFT \+ 31' -DGC_ADDRESS_BITS=48 -DGC_REGION_SHIFT=16
+refused 'the same in C' 'GC_ADDRESS_BITS must be at most GC_REGION_SHIFT \+ 31' -DGC_ADDRESS_BITS=48 -DGC_REGION_SHIFT=16 -DGC_PORTABLE_BARRIERS
 refused 'an arena of fewer than 16 regions' 'GC_ARENA_BYTES must hold 16 regions' '-DGC_ARENA_BYTES=((size_t)1<<21)'
 
 # variant EXPRESSION: the shipped headers, changed by sed, in $dir/changed
