@@ -139,6 +139,10 @@ void store_in_c(gc_barrier_tables *tables, void *slot, void *object) { gc_barrie
 void store_in_range_in_c(gc_barrier_tables *tables, void *slot, void *object) {
     gc_barrier_store_c(GC_BARRIER_POST_GROW, tables, slot, object);
 }
+void store_if_in(gc_barrier_tables *tables, void *slot, void *object) { gc_barrier_checked_write_watch_svr(tables, slot, object); }
+void store_if_in_in_c(gc_barrier_tables *tables, void *slot, void *object) {
+    gc_barrier_checked_c(GC_BARRIER_WRITE_WATCH_SVR, tables, slot, object);
+}
 END
     $cross -std=c11 -O1 -pthread -DGC_DIAGNOSTICS=0 -I. -c "$dir/order.c" -o "$dir/order.o"
     ok $? "AArch64: the functions compile"
@@ -152,6 +156,8 @@ END
     orders store_in 'stlr[[:space:]]' 'and that to a buffer of an object'
     orders store_in_range 'dmb[[:space:]]*ishld' 'bounds are read after it'
     orders store_in_range_in_c 'dmb[[:space:]]*ishld' 'in C, too'
+    orders store_if_in 'dmb[[:space:]]*ishld' 'a watched slot is checked after the reference to its object was read'
+    orders store_if_in_in_c 'dmb[[:space:]]*ishld' 'in C, too'
     orders gc_copy_refs 'dmb[[:space:]]*ish$' 'a copy of references begins with a fence'
     orders gc_copy_values 'dmb[[:space:]]*ish$' 'so does one of values'
     orders gc_stores_begin 'dmb[[:space:]]*ish$' 'and a bracket of stores'
