@@ -2107,6 +2107,14 @@ GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
    drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
+/* Returns the address in a return address from the stack, which code for AArch64 may have signed (-mbranch-protection). */
+GC__INLINED uintptr_t gc__cpu_return_address(uintptr_t stored) {
+#ifdef __aarch64__
+    __asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(stored) : : "x30"); /* xpaclri */
+#endif
+    return stored;
+}
+
 /* A number of 16, 32 or 64 bits that is, or is to be, in memory with its lowest byte first. */
 #define GC__LITTLE(bits, number) \
     (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (number) : __builtin_bswap##bits(number))
@@ -2605,13 +2613,12 @@ GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
 
 GC__COLD void gc__os_on_fault(gc__fault_handler f) {
     if (gc__os_fault) return;
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
+    sigaction(SIGSEGV, NULL, &gc__os_fault_former);
+    struct sigaction action = gc__os_fault_former; /* its stack, too: on the thread's own a full stack could not be handled */
     action.sa_sigaction = gc__os_fault_signal;
-    action.sa_flags = SA_SIGINFO;
-    sigemptyset(&action.sa_mask);
+    action.sa_flags |= SA_SIGINFO;
     gc__os_fault = f;
-    sigaction(SIGSEGV, &action, &gc__os_fault_former);
+    sigaction(SIGSEGV, &action, NULL);
 }
 
 GC__COLD void gc__os_leave(void) {
@@ -2659,6 +2666,7 @@ GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int
     uintptr_t frame[2];
     while (count < most && pointer % 8 == 0 &&
            gc__os_read(frame, (const void *)(pointer + GC__OS_FRAME_RECORD), sizeof frame)) {
+        frame[1] = gc__cpu_return_address(frame[1]);
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;
@@ -4583,13 +4591,15 @@ GC__FN uint64_t gc__cpu_ticks(void) {
     return ticks;
 }
 
-__asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
-    "gc__save_registers") ".type gc__save_registers, %function\n"
-                          "gc__save_registers:\n\t"
-                          "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, "
-                          "[x0, #48]\n\t"
-                          "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
-                          ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+/* Compilers keep values that programs use as doubles in vector registers across calls, as with NaN-boxing. It begins with a
+   target of indirect calls (bti c), since another library's calls may come by a jump through a register. */
+__asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".type gc__save_registers, %function\n"
+        "gc__save_registers:\n\thint #34\n\t"
+        "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
+        "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\t"
+        "stp d8, d9, [x0, #88]\n\tstp d10, d11, [x0, #104]\n\tstp d12, d13, [x0, #120]\n\tstp d14, d15, [x0, #136]\n\t"
+        "mov x1, sp\n\tstr x1, [x0, #152]\n\tret\n\t"
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
 #endif
 /* The platform contract for other processors, by means of gcc and clang alone. Stacks grow downwards. */
 

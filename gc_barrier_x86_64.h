@@ -113,8 +113,10 @@
    are words for a whole frame that has saved them. */
 #ifdef _WIN32
 #define GC__SAVED_REGISTERS 32
-#elif defined(__x86_64__) || defined(__aarch64__)
+#elif defined(__x86_64__)
 #define GC__SAVED_REGISTERS 12
+#elif defined(__aarch64__)
+#define GC__SAVED_REGISTERS 20
 #else
 #define GC__SAVED_REGISTERS 128
 #endif
@@ -129,6 +131,9 @@
 
 #if GC_REGION_SHIFT < 16 || GC_REGION_SHIFT > 30
 #error "GC_REGION_SHIFT must be 16 to 30: smaller regions make the rank tables exceed a 32-bit displacement"
+#endif
+#if defined(__x86_64__) && GC_ADDRESS_BITS - GC_REGION_SHIFT > 31
+#error "GC_ADDRESS_BITS must be at most GC_REGION_SHIFT + 31: rank tables must not exceed a 32-bit displacement"
 #endif
 #if GC_CARD_SHIFT < 7 || GC_CARD_SHIFT > 12
 #error "GC_CARD_SHIFT must be 7 to 12: a card covers 128 bytes to 4 KiB"
@@ -951,7 +956,7 @@ GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_
 
 GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
                                              const void *ref) {
-    if (gc__barrier_in_heap(tables, slot))
+    if (gc__barrier_is_in(gc__barrier_parts_of(barrier).watch, tables, slot))
         gc_barrier_store_c(barrier, tables, slot, ref);
     else
         gc__barrier_publish(slot, (uintptr_t)ref);

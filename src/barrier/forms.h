@@ -98,7 +98,7 @@ GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_
 
 GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
                                              const void *ref) {
-    if (gc__barrier_in_heap(tables, slot))
+    if (gc__barrier_is_in(gc__barrier_parts_of(barrier).watch, tables, slot))
         gc_barrier_store_c(barrier, tables, slot, ref);
     else
         gc__barrier_publish(slot, (uintptr_t)ref);

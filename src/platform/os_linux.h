@@ -408,13 +408,12 @@ GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
 
 GC__COLD void gc__os_on_fault(gc__fault_handler f) {
     if (gc__os_fault) return;
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
+    sigaction(SIGSEGV, NULL, &gc__os_fault_former);
+    struct sigaction action = gc__os_fault_former; /* its stack, too: on the thread's own a full stack could not be handled */
     action.sa_sigaction = gc__os_fault_signal;
-    action.sa_flags = SA_SIGINFO;
-    sigemptyset(&action.sa_mask);
+    action.sa_flags |= SA_SIGINFO;
     gc__os_fault = f;
-    sigaction(SIGSEGV, &action, &gc__os_fault_former);
+    sigaction(SIGSEGV, &action, NULL);
 }
 
 GC__COLD void gc__os_leave(void) {
@@ -462,6 +461,7 @@ GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int
     uintptr_t frame[2];
     while (count < most && pointer % 8 == 0 &&
            gc__os_read(frame, (const void *)(pointer + GC__OS_FRAME_RECORD), sizeof frame)) {
+        frame[1] = gc__cpu_return_address(frame[1]);
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;

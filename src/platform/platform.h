@@ -192,6 +192,14 @@ GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
    drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
+/* Returns the address in a return address from the stack, which code for AArch64 may have signed (-mbranch-protection). */
+GC__INLINED uintptr_t gc__cpu_return_address(uintptr_t stored) {
+#ifdef __aarch64__
+    __asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(stored) : : "x30"); /* xpaclri */
+#endif
+    return stored;
+}
+
 /* A number of 16, 32 or 64 bits that is, or is to be, in memory with its lowest byte first. */
 #define GC__LITTLE(bits, number) \
     (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (number) : __builtin_bswap##bits(number))

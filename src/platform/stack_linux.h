@@ -167,11 +167,11 @@ typedef struct gc__os_code_search {
 GC__FN int gc__os_code_in(struct dl_phdr_info *file, size_t bytes, void *context) {
     const gc__os_code_search *search = (const gc__os_code_search *)context;
     gc__os_code code = {0, 0, 0, file->dlpi_name, NULL, 0};
-    uintptr_t page = gc__os_page_bytes(), kernel_code = getauxval(AT_SYSINFO_EHDR); /* 0: the kernel supplies none */
+    uintptr_t page = gc__os_page_bytes();
     (void)bytes;
     if (gc__os_is_program(file))
         code.path = "";
-    else if (kernel_code && file->dlpi_addr == kernel_code)
+    else if (file->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) /* 0 without a vDSO, as is the address of many programs */
         code.path = GC__OS_NO_FILE;
     for (int i = 0; i < file->dlpi_phnum && !code.build_id; i++) {
         const ElfW(Phdr) *part = &file->dlpi_phdr[i];

@@ -71,11 +71,12 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
             :: GC__ASM_OPERAND(first) : "memory"); \
     }
 #elif defined(__aarch64__)
+/* Both addresses are targets of indirect calls (hint #34 is bti c). */
 #define GC__STUB_CALL(name) \
     GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
-    GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", %function\n" #name ":\n\t" \
+    GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", %function\n" #name ":\n\thint #34\n\t" \
     "adrp x16, .Lgc__slot_" #name "\n\tadd x16, x16, #:lo12:.Lgc__slot_" #name "\n\tldar x16, [x16]\n\tbr x16\n" \
-    ".Lgc__first_" #name ":\t" \
+    ".Lgc__first_" #name ":\thint #34\n\t" \
     "adrp x17, .Lgc__slot_" #name "\n\tadd x17, x17, #:lo12:.Lgc__slot_" #name "\n\tb .Lgc__stub_first\n\t" \
     ".size " #name ", .-" #name "\n\t"
 #define GC__DEFINE_STUBS(first) \

@@ -29,7 +29,7 @@ GC__INLINED bool gc__native_return(gc__native_cursor *frame, uintptr_t cfa) {
     uintptr_t pc;
     if (cfa <= frame->registers[GC__CPU_SP] || !gc__native_read(frame, cfa - 8, &pc)) return false;
     frame->registers[GC__CPU_SP] = cfa;
-    frame->registers[GC__CPU_PC] = pc;
+    frame->registers[GC__CPU_PC] = gc__cpu_return_address(pc);
     frame->is_call = true;
     return true;
 }

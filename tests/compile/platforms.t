@@ -18,6 +18,8 @@ refused 'another system' 'for Linux and Windows only' -U__linux__
 refused 'SPARC' 'SPARC and Itanium keep registers in a second stack' -U__x86_64__ -D__sparc__
 refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
 refused 'another compiler' 'needs gcc or clang' -U__GNUC__
+refused 'addresses beyond a displacement' 'GC_ADDRESS_BITS must be at most GC_REGION_SHIFT \+ 31' -DGC_ADDRESS_BITS=48 -DGC_REGION_SHIFT=16
+refused 'the same in C' 'GC_ADDRESS_BITS must be at most GC_REGION_SHIFT \+ 31' -DGC_ADDRESS_BITS=48 -DGC_REGION_SHIFT=16 -DGC_PORTABLE_BARRIERS
 refused 'an arena of fewer than 16 regions' 'GC_ARENA_BYTES must hold 16 regions' '-DGC_ARENA_BYTES=((size_t)1<<21)'
 
 # variant EXPRESSION: the shipped headers, changed by sed, in $dir/changed
@@ -137,6 +139,10 @@ void store_in_c(gc_barrier_tables *tables, void *slot, void *object) { gc_barrie
 void store_in_range_in_c(gc_barrier_tables *tables, void *slot, void *object) {
     gc_barrier_store_c(GC_BARRIER_POST_GROW, tables, slot, object);
 }
+void store_if_in(gc_barrier_tables *tables, void *slot, void *object) { gc_barrier_checked_write_watch_svr(tables, slot, object); }
+void store_if_in_in_c(gc_barrier_tables *tables, void *slot, void *object) {
+    gc_barrier_checked_c(GC_BARRIER_WRITE_WATCH_SVR, tables, slot, object);
+}
 END
     $cross -std=c11 -O1 -pthread -DGC_DIAGNOSTICS=0 -I. -c "$dir/order.c" -o "$dir/order.o"
     ok $? "AArch64: the functions compile"
@@ -150,6 +156,8 @@ END
     orders store_in 'stlr[[:space:]]' 'and that to a buffer of an object'
     orders store_in_range 'dmb[[:space:]]*ishld' 'bounds are read after it'
     orders store_in_range_in_c 'dmb[[:space:]]*ishld' 'in C, too'
+    orders store_if_in 'dmb[[:space:]]*ishld' 'a watched slot is checked after the reference to its object was read'
+    orders store_if_in_in_c 'dmb[[:space:]]*ishld' 'in C, too'
     orders gc_copy_refs 'dmb[[:space:]]*ish$' 'a copy of references begins with a fence'
     orders gc_copy_values 'dmb[[:space:]]*ish$' 'so does one of values'
     orders gc_stores_begin 'dmb[[:space:]]*ish$' 'and a bracket of stores'
@@ -164,6 +172,7 @@ END
         passes 'AArch64, stack maps' test_stackmap_dump "$emulator"
         QUICK=1 passes 'AArch64, the order of stores' test_order "$emulator"
         compiler="$compiler -O1 -Wno-clobbered" QUICK=1 passes 'AArch64, barriers inline and emitted' test_barrier_forms "$emulator"
+        compiler="$compiler -mbranch-protection=pac-ret" QUICK=1 passes 'AArch64, return addresses that are signed' test_stacks "$emulator"
         cat > "$dir/code.c" << 'END'
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
@@ -180,6 +189,29 @@ END
             "AArch64: compiled code cannot be interrupted"
         matches "$page" '^1$' "AArch64: there are no compiled frames"
         matches "$page" 'compiled code can be called on x86-64 Linux only' "AArch64: compiled code cannot be called"
+
+        # Code whose indirect calls may lead only to what begins with bti: the compiler says of the file that all of it does.
+        printf '#define GC_IMPLEMENTATION\n#include "gc_standalone.h"\n' > "$dir/stubs.c"
+        cat > "$dir/targets.c" << 'END'
+#include "gc.h"
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+extern char __executable_start, etext;
+int main(void) {
+    gc_heap *(*volatile create)(const gc_options *) = gc_heap_create;
+    void (*volatile save)(uintptr_t *) = gc__save_registers;
+    uintptr_t start = (uintptr_t)&__executable_start, registers[GC__SAVED_REGISTERS];
+    if (mprotect(&__executable_start, ((uintptr_t)&etext - start + 4095) & ~4095ul, PROT_READ | PROT_EXEC | 0x10 /* PROT_BTI */)) return 1;
+    save(registers);
+    gc_thread *gc = gc_thread_attach(create(NULL));
+    gc_collect(gc->heap, 2, GC_COLLECT_DEFAULT);
+    _exit(gc ? 0 : 2);
+}
+END
+        $cross -std=gnu11 -O1 -mbranch-protection=standard -DGC_STANDALONE -DGC_ADDRESS_BITS=40 "-DGC_ARENA_BYTES=((size_t)1<<30)" -I. \
+            "$dir/targets.c" "$dir/stubs.c" -pthread -o "$dir/targets" -Wl,-z,now && timeout 100 "$emulator" -L /usr/aarch64-linux-gnu "$dir/targets"
+        ok $? "AArch64: assembly that pointers lead to begins with a target of indirect calls"
     fi
 fi
 

@@ -58,7 +58,6 @@ declined() {
 excused() {
     case $1 in
     test_finalizer_ends) echo 'without memory for more finalizers|with a message that says so' ;;
-    test_stacks) echo 'the library is its file' ;; # programs are linked statically
     test_marking) echo 'a child of fork goes on' ;; # with new threads
     test_external) echo 'more than the limit' ;;
     test_workers) echo 'so does the child, with new threads' ;;

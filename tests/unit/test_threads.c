@@ -628,6 +628,50 @@ static void conservative_threads(void) {
     is(s.value, 4712, "the native stack and registers of a thread in native code are scanned");
 }
 
+#if defined(__aarch64__)
+/* Calls preserve d8 to d15, too, where compilers keep values that are doubles to them, such as NaN-boxed references. */
+static __attribute__((noinline)) uintptr_t hidden_node(gc_thread *me) {
+    node *n = gc_new(me, &node_type);
+    n->value = 4713;
+    return ~(uintptr_t)n;
+}
+
+static void *vector_sleeper(void *argument) {
+    sleeper *s = argument;
+    gc_thread *me = gc_thread_attach(heap);
+    register double held __asm__("d8");
+    node *n;
+    for (int i = 0; i < 100; i++) hidden_node(me); /* not the first of a region, whose address others have */
+    __asm__ volatile("mvn x9, %1\n\tfmov %d0, x9\n\tmov x9, xzr" : "=w"(held) : "r"(hidden_node(me)) : "x9");
+    {
+        GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
+        __atomic_store_n(&s->stage, 1, __ATOMIC_SEQ_CST);
+        reach(&s->stage, 2);
+    }
+    __asm__ volatile("fmov %0, %d1" : "=r"(n) : "w"(held));
+    s->value = n->value;
+    gc_thread_detach(me);
+    return NULL;
+}
+
+static void vector_registers(void) {
+    pthread_t thread;
+    sleeper s = {0};
+    pthread_create(&thread, NULL, vector_sleeper, &s);
+    {
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        reach(&s.stage, 1);
+    }
+    compact();
+    for (int i = 0; i < 10000; i++) new_node(0xBAD);
+    compact();
+    __atomic_store_n(&s.stage, 2, __ATOMIC_SEQ_CST);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    pthread_join(thread, NULL);
+    is(s.value, 4713, "so are the vector registers that calls preserve");
+}
+#endif
+
 /* Signals that interrupt anything: the handler counts what it interrupts. */
 enum { ALLOCATING, STORING, SWITCHING, OTHERWISE, ACTIVITIES };
 static volatile sig_atomic_t signals[ACTIVITIES], activity = OTHERWISE, in_handler_wrong;
@@ -860,6 +904,9 @@ int main(void) {
     attached_on_fibers();
 #endif
     run(conservative_threads, (gc_options){.conservative_stack = true});
+#if defined(__aarch64__)
+    run(vector_registers, (gc_options){.conservative_stack = true});
+#endif
     begin(&(gc_options){0}), interrupted(), end();
     from_handlers();
     run(forked, (gc_options){0});

@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include "../fixture.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 typedef struct holder {
     gc_object header;
@@ -442,6 +444,41 @@ static void fault_of_the_host(void *unused) {
     printf("%d\n", (int)lost->value);
 }
 
+/* One that handles full stacks, which needs an alternate one. */
+extern void __asan_init(void) __attribute__((weak));
+static sigjmp_buf before_full;
+static void on_full(int number) {
+    (void)number;
+    siglongjmp(before_full, 1);
+}
+static __attribute__((noinline)) int fill_stack(int depth) {
+    volatile char memory[4096];
+    memory[0] = 1;
+    if (depth < 0) return 0;
+    return fill_stack(depth + 1) + memory[0];
+}
+
+static void full_stack_of_the_host(void *unused) {
+    static char alternative[1 << 16];
+    struct rlimit limit = {1 << 20, 1 << 20};
+    struct sigaction action;
+    stack_t stack;
+    (void)unused;
+    memset(&stack, 0, sizeof stack);
+    stack.ss_sp = alternative, stack.ss_size = sizeof alternative;
+    sigaltstack(&stack, NULL);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_full;
+    action.sa_flags = SA_ONSTACK;
+    sigaction(SIGSEGV, &action, NULL);
+    setrlimit(RLIMIT_STACK, &limit);
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
+    if (!sigsetjmp(before_full, 1)) fill_stack(0);
+    node *lost = new_node(1);
+    new_node(2);
+    printf("%d\n", (int)lost->value);
+}
+
 static void misuse(void *unused) {
     (void)unused;
     begin(NULL);
@@ -579,6 +616,8 @@ int main(void) {
     REPORTED("a missed root long ago", missed_root_long_ago, "missed root", "where no object was", "a register holds 0x");
     ok(!strstr(report, "used a `"), "a missed root long ago: no type is named");
     REPORTED("a missed root after faults of the host's own", fault_of_the_host, "missed root", "GC_ROOTS");
+    if (!__asan_init) /* AddressSanitizer cannot start the tool addr2line from another stack */
+        REPORTED("a missed root after a full stack, which the host handles", full_stack_of_the_host, "missed root", "the use is here");
     REPORTED("a missed root by environment", missed_root_by_environment, "missed root", "GC_ROOTS");
     REPORTED("a stale reference stored", stale_store, "stored a reference to a `referent`", "was found dead", "the store is here");
     REPORTED("a stale reference stored without a barrier", stale_initialization, "holder", "second", "is stale since collection", "is here:");
