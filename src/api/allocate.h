@@ -38,6 +38,18 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
     return object;
 }
 
+/* The same without zeroing, but for the first word: until the header is written, there is no object. */
+static inline void *gc__allocate_raw(gc_thread *thread, size_t bytes, bool at_once) {
+    size_t size = gc__align(bytes);
+    char *object = thread->raw.next;
+    if (GC__UNLIKELY(size > (size_t)(thread->raw.limit - object) || size < bytes))
+        return at_once ? NULL : gc__allocate_slow(thread, bytes, false);
+    *(gc_word *)(void *)object = 0;
+    GC__WRITTEN();
+    thread->raw.next = object + size;
+    return object;
+}
+
 #if !GC_HAS_MODEL
 static inline void *gc__new_at_once(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
@@ -93,7 +105,8 @@ static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t 
 
 /* How gc_new_with allocates: a sum of these. */
 enum {
-    /* Contents are undefined after header and length. For a type without references: the caller fills them. */
+    /* Contents are undefined after header and length, or where the type is NULL, after the first word, which is 0. For an
+       object without references: the caller fills them. */
     GC_NEW_RAW = 1,
     /* The object never moves, as strings that C code keeps, or stacks of fibers: it is marked in place, in regions of its kind,
        and its address may be kept as long as it lives. That takes a lock, and objects that stay leave holes among them, so it
@@ -113,6 +126,7 @@ static inline __attribute__((always_inline)) void *gc_new_with(gc_thread *thread
                                                                unsigned flags) {
     bool at_once = (flags & GC_NEW_AT_ONCE) != 0;
     if (flags & GC_NEW_FIXED) return at_once ? NULL : gc__new_fixed(thread, type, length);
+    if ((GC_HAS_MODEL || !type) && flags & GC_NEW_RAW) return gc__allocate_raw(thread, length, at_once);
     if (GC_HAS_MODEL || !type) {
         size_t room = (size_t)(thread->window.limit - thread->window.next);
         bool fits = length <= room && gc__align(length) <= room;

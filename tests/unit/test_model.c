@@ -7,7 +7,7 @@ typedef struct thing {
     struct thing *fields[];
 } thing;
 
-enum { RECORD, TEXT, PAIR }; /* all fields are references; none is; the last is */
+enum { RECORD, TEXT, PAIR, OWNER }; /* all fields are references; none is; the last is; those in a buffer of its own are */
 
 static inline size_t thing_bytes(const void *object) { return (size_t)(((const thing *)object)->header >> 8); }
 static inline int thing_kind(const void *object) { return (int)(((const thing *)object)->header >> 1 & 0x7F); }
@@ -28,6 +28,7 @@ static inline void thing_trace(thing *object, gc_visitor *visitor) {
     size_t count = thing_bytes(object) / 8 - 1;
     if (thing_kind(object) == RECORD && count) gc_visit(visitor, object->fields, count, 0);
     if (thing_kind(object) == PAIR) gc_visit(visitor, &object->fields[1], 1, 0);
+    if (thing_kind(object) == OWNER && object->fields[0]) gc_visit(visitor, object->fields[0], (size_t)object->fields[1], GC_SLOT_OWNED);
 }
 
 static gc_heap *heap;
@@ -35,7 +36,7 @@ static gc_thread *gc;
 
 static thing *make(int kind, size_t fields) {
     size_t bytes = gc__align(8 + fields * 8);
-    thing *object = gc_allocate(gc, bytes);
+    thing *object = gc_new_with(gc, NULL, bytes, kind == TEXT ? GC_NEW_RAW : 0);
     object->header = (uint64_t)bytes << 8 | (uint64_t)kind << 1;
     return object;
 }
@@ -93,6 +94,27 @@ static void program(void) {
     is(strcmp(gc_object_type_name(root), "record"), 0, "the model's names");
     is(gc_object_bytes(root), thing_bytes(root), "the model's sizes");
     ok(gc_heap_object_at(heap, &root->fields[WIDTH - 1]) == root, "an interior pointer");
+}
+
+/* References in memory of malloc's that an object owns. */
+static void owned(void) {
+    enum { COUNT = 300 };
+    thing **buffer = calloc(COUNT, sizeof *buffer), *owner = make(OWNER, 2);
+    size_t wrong = 0;
+    GC_ROOTS(gc, owner);
+    owner->fields[0] = (thing *)buffer, owner->fields[1] = (thing *)(uintptr_t)COUNT;
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < COUNT; i++) {
+            thing *text = make(TEXT, 1);
+            text->fields[0] = (thing *)(uintptr_t)(i + (size_t)round);
+            gc_store_in(gc, owner, &buffer[i], text);
+        }
+        gc_collect(heap, round % 3, 0);
+        for (size_t i = 0; i < COUNT; i++) wrong += buffer[i]->fields[0] != (thing *)(uintptr_t)(i + (size_t)round);
+    }
+    is(wrong, 0, "references in a buffer of the object's");
+    owner->fields[0] = NULL;
+    free(buffer);
 }
 
 /* Looking at the heap while a window lies in a hole must leave zero memory to what is allocated next. */
@@ -178,6 +200,7 @@ int main(void) {
         heap = gc_heap_create(&options), gc = gc_thread_attach(heap);
         program();
         holes();
+        if (!options.non_generational) owned();
         finalizers();
         gc_heap_destroy(heap);
         ended();
