@@ -139,6 +139,44 @@ static void holes(void) {
     is(counts[1], 0, "and walks see whole objects");
 }
 
+#ifdef MODEL_IS_SHARED
+/* Old pairs whose texts are exchanged while objects are marked: each text is in one place, seldom where the marker looks next. */
+static void marked(void) {
+    enum { WIDTH = 20000, EXCHANGES = 400000 };
+    thing *root = make(RECORD, WIDTH);
+    GC_ROOTS(gc, root);
+    for (size_t i = 0; i < WIDTH; i++) {
+        thing *text = make(TEXT, 2);
+        GC_ROOTS(gc, text);
+        text->fields[0] = text->fields[1] = (thing *)(uintptr_t)i;
+        thing *pair = make(PAIR, 2);
+        gc_store(gc, &pair->fields[1], text);
+        gc_store(gc, &root->fields[i], pair);
+    }
+    for (int i = 0; i < 3; i++) gc_collect(heap, 2, GC_COLLECT_BLOCKING);
+    uint64_t seed = 1;
+    size_t cycles = 0, wrong = 0;
+    bool seen[WIDTH] = {false};
+    for (size_t i = 0; i < EXCHANGES; i++) {
+        if (!heap->marking && i % 1000 == 0) gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING), cycles += heap->marking;
+        seed = seed * 6364136223846793005 + 1442695040888963407;
+        thing *a = root->fields[(seed >> 33) % WIDTH], *b = root->fields[(seed >> 13) % WIDTH], *text = a->fields[1];
+        gc_store(gc, &a->fields[1], b->fields[1]);
+        gc_store(gc, &b->fields[1], text);
+        if (i % 16 == 0) make(TEXT, 20);
+    }
+    gc_collect(heap, 2, GC_COLLECT_BLOCKING);
+    for (size_t i = 0; i < WIDTH; i++) {
+        const thing *text = root->fields[i]->fields[1];
+        size_t name = (size_t)text->fields[0];
+        wrong += name >= WIDTH || text->fields[1] != text->fields[0] || seen[name];
+        seen[name % WIDTH] = true;
+    }
+    ok(cycles > 0, "objects are marked beside the program: %zu cycles", cycles);
+    is(wrong, 0, "and none is lost");
+}
+#endif
+
 /* Finalizers of objects without types: each is registered by hand. */
 static uint64_t order[8];
 static size_t ran;
@@ -201,6 +239,9 @@ int main(void) {
         program();
         holes();
         if (!options.non_generational) owned();
+#ifdef MODEL_IS_SHARED
+        if (options.concurrent == GC_CONCURRENT_ON) marked();
+#endif
         finalizers();
         gc_heap_destroy(heap);
         ended();
