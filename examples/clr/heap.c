@@ -45,7 +45,7 @@ static void stomp(void *host, const gc_barrier_change *change) {
 
 static int32_t initialize(interface *self) {
     (void)self;
-    gc_options options = {.barrier_changed = stomp, .collector_threads = 1};
+    gc_options options = {.barrier_changed = stomp, .trace_functions = GC_TRACE_FUNCTIONS_PARALLEL};
     bundles = mmap(NULL, GC_ARENA_BYTES >> BUNDLE_SHIFT, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (bundles == MAP_FAILED) return E_OUTOFMEMORY;

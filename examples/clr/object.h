@@ -14,6 +14,7 @@
 #define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) + HEADER_BYTES)
 
 #define GC_MODEL_BYTES(object) object_bytes((uintptr_t)(object) + HEADER_BYTES)
+#define GC_MODEL_BYTES_AS(object, word) GC_MODEL_BYTES(object) /* the header word says nothing about the size */
 #define GC_MODEL_TRACE(object, visitor) object_trace((uintptr_t)(object) + HEADER_BYTES, visitor)
 #define GC_MODEL_NAME(object) object_name((uintptr_t)(object) + HEADER_BYTES)
 

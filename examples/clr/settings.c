@@ -39,6 +39,8 @@ void settings_read(gc_options *options) {
     started_ns = clock_now();
     options->heap_bytes_max = settings_limit();
     options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
+    int64_t threads = number("GCHeapCount", "System.GC.HeapCount", 1);
+    options->collector_threads = threads < 1 ? 1 : threads > 32 ? 32 : (unsigned)threads;
     options->growth_bytes_min = SMALL_HEAP_BYTES;
     options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
     options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);

@@ -44,6 +44,7 @@ passes 'everything moves at each 150th slow path of an allocation' DOTNET_GCgchS
 passes 'and is verified' DOTNET_GCgchStress=400 DOTNET_GCgchVerify=1 -- Linq Structures Hashes Kinds Pinning Contexts ConditionalWeakTables
 passes 'without tiered compilation' DOTNET_TieredCompilation=0 DOTNET_GCgchVerify=1 --
 passes 'without code that was compiled beforehand' DOTNET_ReadyToRun=0 DOTNET_GCgchVerify=1 --
+passes 'with two collector threads' DOTNET_GCHeapCount=2 DOTNET_GCgchVerify=1 --
 passes 'nothing moves' DOTNET_GCgchNonMoving=1 DOTNET_GCgchVerify=1 -- Linq Json Threads Finalizers Kinds Contexts Churn
 passes 'without generations' DOTNET_GCgchNonGenerational=1 DOTNET_GCgchVerify=1 -- Linq Json Threads Finalizers Kinds Contexts Churn
 passes 'with the barrier and roots of servers' DOTNET_gcServer=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Kinds Contexts Churn
