@@ -8027,15 +8027,13 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window
 #define GC__LEFT_BYTES ((uintptr_t)1 << 20)
 #define GC__LOCK_SPINS 400 /* polls before a thread that waits for the lock sleeps: the time of a short collection */
 
-/* Takes the lock. Going to sleep and being woken takes longer than many collections, so the thread polls first, unless
-   another thread, for which the lock's owner waits, may need the processor. */
-GC__FN void gc__lock_take_soon(gc_heap *heap) {
-    unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
-    for (; spins < GC__LOCK_SPINS; spins++) {
-        if (gc__lock_is_free(&heap->threads->lock) && gc__lock_try(&heap->threads->lock)) return;
+/* Takes the lock, after polling this often for it: going to sleep and being woken takes longer than many locks are held. */
+GC__FN void gc__lock_take_polling(gc__lock *lock, unsigned polls) {
+    for (; polls; polls--) {
+        if (gc__lock_is_free(lock) && gc__lock_try(lock)) return;
         gc__cpu_pause();
     }
-    gc__lock_take(&heap->threads->lock);
+    gc__lock_take(lock);
 }
 
 /* Returns whether the calling thread is a collector thread that runs a trace function: the collecting thread waits for
@@ -8070,7 +8068,8 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
         gc__my_host = heap;
         gc__my_parked++;
     }
-    gc__lock_take_soon(heap);
+    /* If there are fewer processors than threads, one for which the lock's owner waits may need this one. */
+    gc__lock_take_polling(&heap->threads->lock, __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? 0 : GC__LOCK_SPINS);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);
@@ -8677,9 +8676,10 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     }
     return former;
 }
+/* The collector's state of a heap: between collections, and during the collection that runs. */
+
+
 /* The purpose and the plan of a collection: decided by policy, and constant from condemning on. */
-
-
 typedef enum gc__purpose {
     GC__YOUNG,           /* traces young generations */
     GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
@@ -8736,8 +8736,6 @@ typedef struct gc__plan {
 GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
     return plan->purpose >= GC__MARK_BEGIN && plan->purpose <= GC__MARK_END;
 }
-/* The collector's state of a heap: between collections, and during the collection that runs. */
-
 
 /* What was counted when an allocation met the limit. */
 typedef struct gc__overhead {
@@ -8841,8 +8839,7 @@ typedef struct gc__cycle {
     /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
     size_t staying_bytes, staying_kept_bytes;
     gc__small_regions old_small;         /* of generation 2, after a full collection */
-    bool condemns_old; /* old regions are condemned, with what the marker has marked, until the sweep */
-    gc__region *condemned_old;           /* the list of these regions */
+    gc__region *condemned_old;           /* the list of old regions with what the marker has marked; NULL: none is condemned */
     gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
@@ -9313,19 +9310,6 @@ GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
     if (found) return GC_OK;
     return gc__fail(GC_ERROR_MISUSE, "gc_roots_remove: no roots were added at %p", slots);
 }
-/* Ambiguous objects: condemned objects that conservative words found. Their mark bits are set before the trace,
-   since they must stay; but they are scanned only when a reference reaches them, or when everything else has been
-   traced. What is still unreached then is retained by conservative words alone, and so is what only it leads to:
-   statistics count both. heap->cycle->ambiguous maps each ambiguous object to whether it was reached. */
-
-
-/* Empties the map and makes room for every conservative pin. Returns false if there is no memory. */
-GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
-    size_t found = 0;
-    for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
-    gc__map_reset(&heap->cycle->ambiguous);
-    return !found || gc__map_reserve(&heap->cycle->ambiguous, found);
-}
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
    A slot that is found is prefetched into a small FIFO and processed some slots later, when its referent has reached
@@ -9595,14 +9579,8 @@ GC__FN uint32_t gc__workers_random(gc__workers *workers) {
     return workers->random ^= workers->random << 5;
 }
 
-/* Takes the lock. It spins first, since the lock is held for less time than a thread takes to sleep and be woken. */
-GC__FN void gc__workers_lock(gc__workers *workers) {
-    unsigned spins = __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0;
-    for (; spins; spins--) {
-        if (gc__lock_is_free(&workers->lock) && gc__lock_try(&workers->lock)) return;
-        gc__cpu_pause();
-    }
-    gc__lock_take(&workers->lock);
+GC__OUT_OF_LINE void gc__workers_lock(gc__workers *workers) {
+    gc__lock_take_polling(&workers->lock, __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0);
 }
 
 /* Returns about how much memory the worker's own marks take. */
@@ -12460,7 +12438,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
     gc__workers_set_many(workers, false);
     gc__shade_met(workers, worker);
     for (gc__region *region = condemned; region; region = region->next) gc__workers_merge_marks(region);
-    if (worker->cycle->condemns_old) gc__workers_merge_old(worker->heap);
+    if (worker->cycle->condemned_old) gc__workers_merge_old(worker->heap);
     for (unsigned i = 0; i < workers->count; i++) {
         overflowed |= workers->threads[i].worker.overflowed;
         workers->threads[i].worker.overflowed = false;
@@ -12507,6 +12485,19 @@ GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *c
 /* The trace of a collection: from roots, then from dirty cards and remembered slots, and last from objects that only
    conservative words have found. */
 
+
+/* Ambiguous objects: condemned objects that conservative words found. Their mark bits are set before the trace,
+   since they must stay; but they are scanned only when a reference reaches them, or when everything else has been
+   traced. What is still unreached then is retained by conservative words alone, and so is what only it leads to:
+   statistics count both. heap->cycle->ambiguous maps each ambiguous object to whether it was reached. */
+
+/* Empties the map and makes room for every conservative pin. Returns false if there is no memory. */
+GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
+    size_t found = 0;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
+    gc__map_reset(&heap->cycle->ambiguous);
+    return !found || gc__map_reserve(&heap->cycle->ambiguous, found);
+}
 
 /* Sets the mark bits of ambiguous objects. */
 GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
@@ -12941,7 +12932,6 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->starved = 0;
     marker->candidates_begin = NULL;
     marker->remark = GC__REMARK_NEEDLESS;
-    marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!region->stale && !region->unscanned,
@@ -13078,7 +13068,6 @@ GC__FN void gc__marker_drop(gc__region *region) {
    until the sweep. */
 GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->cycle->condemned_old = heap->regions[2];
-    heap->cycle->condemns_old = true;
     gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
     heap->regions[2] = NULL;
 }
@@ -15045,12 +15034,8 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
 }
 
 GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
-    size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
-    for (size_t i = 0; i < count; i++) /* there was no memory for the map */
-        if (verifier->heap->stores->entries[i].slot & GC__STORE_TAG &&
-            (verifier->heap->stores->entries[i].slot & ~GC__STORE_TAG) == slot)
-            return true;
-    return gc__map_find(&verifier->remembered, slot) != NULL;
+    bool unknown = !verifier->remembered.capacity && gc__stores_count(verifier->heap->stores); /* no memory for the map */
+    return unknown || gc__map_find(&verifier->remembered, slot) != NULL;
 }
 
 /* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
@@ -17331,7 +17316,6 @@ GC__FN void gc__sweep_old(gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL; heap->pause.regions++) gc__sweep_marked(heap, region);
     heap->cycle->condemned_old = NULL;
-    heap->cycle->condemns_old = false;
 }
 
 GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
@@ -17356,7 +17340,7 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
-    if (GC__HAS_MARKER && heap->cycle->condemns_old) gc__sweep_old(heap);
+    if (GC__HAS_MARKER && heap->cycle->condemned_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     if (heap->plane != heap->mark_plane) heap->old_stale = heap->regions[2];
     heap->plane = heap->mark_plane;
@@ -17592,7 +17576,6 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
 #define GC__MARKING_STARVED 100
 #define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
 #define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
-#define GC__PREFAULT_REGIONS 512 /* whose mark bits a huge page has */
 #define GC__MARKER_SPINS 1500 /* polls of a collection for the marker to rest, before it sleeps: about 50 us */
 
 /* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
@@ -17660,28 +17643,6 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     return false;
 }
 
-/* Returns the number of a region whose next mark bits should be prefaulted now, together with those of the following
-   regions in the same huge page, or SIZE_MAX if there is none. If the marker met the page first, it would wait for
-   it while a collection waits for the marker. The marker's lock is held. */
-GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
-    size_t number = heap->marker->provided;
-    if (!gc__heap_is_marking(heap) || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
-    heap->marker->provided += GC__PREFAULT_REGIONS;
-    return number;
-}
-
-/* Has the system provide the page with the region's next mark bits, without the marker's lock. */
-GC__COLD void gc__marker_provide(size_t region) {
-    uintptr_t page = gc__os_page_bytes();
-    gc__lock_take(&gc__the_arena.lock);
-    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
-    const gc__side *side = &gc__sides[GC__SIDE_MARKS_SECOND];
-    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[GC__SIDE_MARKS_SECOND];
-    bool exists = opened && side->start;
-    gc__lock_release(&gc__the_arena.lock);
-    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
-}
-
 /* Does the work of the marker's thread until that time, or until a thread waits for all to stop. Returns whether more is
    left. */
 GC__COLD bool gc__marking_help(gc_heap *heap, uint64_t until_ns) {
@@ -17704,10 +17665,8 @@ GC__COLD void gc__marker_thread(void *context) {
         bool more = true;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
-            size_t number = gc__marker_unprovided(heap);
-            if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
+            more = gc__marker_turn(heap, GC__MARKING_STEPS);
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__marker_provide(number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
@@ -17722,17 +17681,11 @@ GC__COLD void gc__marker_thread(void *context) {
     }
 }
 
-/* Stops the marker until gc__marker_go_on. The world is stopped, and the heap's lock is held. It spins at first:
-   waiting in the system for the marker to rest would take longer. */
+/* Stops the marker until gc__marker_go_on. The world is stopped, and the heap's lock is held. */
 GC__FN void gc__marker_rest(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    unsigned spins = heap->threads->processors > 1 ? GC__MARKER_SPINS : 0;
     if (marker->has_thread) __atomic_store_n(&marker->wanted, 1u, __ATOMIC_SEQ_CST);
-    while (spins && !gc__lock_try(&marker->lock)) {
-        gc__cpu_pause();
-        spins--;
-    }
-    if (!spins) gc__lock_take(&marker->lock);
+    gc__lock_take_polling(&marker->lock, heap->threads->processors > 1 ? GC__MARKER_SPINS : 0);
     if (!gc__heap_is_marking(heap)) return;
     /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
     size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
@@ -17930,10 +17883,8 @@ GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
 }
 
 #endif
-/* When slots are remembered instead of cards. */
 
-
-/* Slots are remembered if scanning cards takes 1/n of a pause within the goal. */
+/* Stores into old objects are remembered by slots instead of cards if scanning cards takes 1/n of a pause within the goal. */
 #define GC__REMEMBERING_SHARE 8
 #define GC__REMEMBERING_CARD_NS 250
 #define GC__REMEMBERING_FEW 64 /* slots in a collection that do not justify a call for each store into an old object */
@@ -19974,9 +19925,11 @@ GC__COLD gc_result gc__fork_open(void) {
     if (gc__fork_is_open) return GC_OK;
     return gc__fail_memory("gc_heap_create", "the handlers of fork()");
 }
+/* Creating and destroying heaps. */
+
+
 /* What a process reports about its collector: when the first heap is created, settings of the environment that have
    no effect in this process; at its end, if GC_VERBOSE is set, that the collector was in use and what it found. */
-
 
 static uint32_t gc__announced_by; /* number of the process that created the first heap; atomic; 0: there was none */
 static bool gc__is_verbose;       /* written by the thread that creates the first heap */
@@ -20053,8 +20006,6 @@ GC__COLD void gc__announce_end(void) {
     else
         fputs("was not asked to verify its heaps\n", stderr);
 }
-/* Creating and destroying heaps. */
-
 
 /* Reads a number from the environment; leaves *number unchanged if the variable is not set. Returns false, with
    gc__fail, if the value is no number. */
@@ -20203,6 +20154,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     heap->phase = GC_PHASE_NONE;
     heap->handles = &all->handles;
     heap->finalizers = &all->finalizers;
+    heap->finalizers->spare = &heap->finalizers->first;
     heap->stress = &all->stress;
     heap->marker = &all->marker;
     heap->pauses = &all->pauses;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "../space/profiler.h"
-#include "../trace/ambiguous.h"
 #include "../trace/trace.h"
 #include "sweep.h"
 #include "../policy/next.h"
@@ -14,7 +13,6 @@
 #include "worker_threads.h"
 #include "components.h"
 #include "concurrent.h"
-#include "remembering.h"
 #include "store.h"
 
 GC__FN void gc__cycle_open(gc_heap *heap) {

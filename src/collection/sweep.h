@@ -92,7 +92,6 @@ GC__FN void gc__sweep_old(gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL; heap->pause.regions++) gc__sweep_marked(heap, region);
     heap->cycle->condemned_old = NULL;
-    heap->cycle->condemns_old = false;
 }
 
 GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
@@ -117,7 +116,7 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
-    if (GC__HAS_MARKER && heap->cycle->condemns_old) gc__sweep_old(heap);
+    if (GC__HAS_MARKER && heap->cycle->condemned_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     if (heap->plane != heap->mark_plane) heap->old_stale = heap->regions[2];
     heap->plane = heap->mark_plane;

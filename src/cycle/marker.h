@@ -260,7 +260,6 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->starved = 0;
     marker->candidates_begin = NULL;
     marker->remark = GC__REMARK_NEEDLESS;
-    marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!region->stale && !region->unscanned,
@@ -397,7 +396,6 @@ GC__FN void gc__marker_drop(gc__region *region) {
    until the sweep. */
 GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->cycle->condemned_old = heap->regions[2];
-    heap->cycle->condemns_old = true;
     gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
     heap->regions[2] = NULL;
 }

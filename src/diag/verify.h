@@ -34,12 +34,8 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
 }
 
 GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
-    size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
-    for (size_t i = 0; i < count; i++) /* there was no memory for the map */
-        if (verifier->heap->stores->entries[i].slot & GC__STORE_TAG &&
-            (verifier->heap->stores->entries[i].slot & ~GC__STORE_TAG) == slot)
-            return true;
-    return gc__map_find(&verifier->remembered, slot) != NULL;
+    bool unknown = !verifier->remembered.capacity && gc__stores_count(verifier->heap->stores); /* no memory for the map */
+    return unknown || gc__map_find(&verifier->remembered, slot) != NULL;
 }
 
 /* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */

@@ -292,7 +292,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
     gc__workers_set_many(workers, false);
     gc__shade_met(workers, worker);
     for (gc__region *region = condemned; region; region = region->next) gc__workers_merge_marks(region);
-    if (worker->cycle->condemns_old) gc__workers_merge_old(worker->heap);
+    if (worker->cycle->condemned_old) gc__workers_merge_old(worker->heap);
     for (unsigned i = 0; i < workers->count; i++) {
         overflowed |= workers->threads[i].worker.overflowed;
         workers->threads[i].worker.overflowed = false;

@@ -104,14 +104,8 @@ GC__FN uint32_t gc__workers_random(gc__workers *workers) {
     return workers->random ^= workers->random << 5;
 }
 
-/* Takes the lock. It spins first, since the lock is held for less time than a thread takes to sleep and be woken. */
-GC__FN void gc__workers_lock(gc__workers *workers) {
-    unsigned spins = __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0;
-    for (; spins; spins--) {
-        if (gc__lock_is_free(&workers->lock) && gc__lock_try(&workers->lock)) return;
-        gc__cpu_pause();
-    }
-    gc__lock_take(&workers->lock);
+GC__OUT_OF_LINE void gc__workers_lock(gc__workers *workers) {
+    gc__lock_take_polling(&workers->lock, __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0);
 }
 
 /* Returns about how much memory the worker's own marks take. */

@@ -76,8 +76,7 @@ typedef struct gc__finalizers {
     bool announce;           /* a collection has queued finalizers; written with the world stopped */
     gc__finalizing *running; /* under the lock */
     gc__finalizing *spare;   /* under the lock */
-    gc__finalizing first;    /* a record, so that one finalizer can run even without memory */
-    bool has_first;          /* under the lock; `first` is in one of these two lists */
+    gc__finalizing first;    /* a record in one of these two lists, so that one finalizer can run even without memory */
     bool ending;             /* under the lock; the heap is being destroyed, and waits for each finalizer's end */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
     uint32_t state;          /* of the finalizer thread; atomic */
@@ -309,11 +308,8 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
 /* Returns a record for one more running finalizer; NULL if there is no memory. Requires the lock. */
 GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
     gc__finalizing *record = all->spare;
-    if (record)
-        all->spare = record->next;
-    else
-        record = all->has_first ? (gc__finalizing *)malloc(sizeof *record) : &all->first;
-    all->has_first = true;
+    if (!record) return (gc__finalizing *)malloc(sizeof *record);
+    all->spare = record->next;
     return record;
 }
 
