@@ -5206,14 +5206,8 @@ GC__FN const char *gc__supply_refusal(size_t bytes) {
 GC__FN void gc__supply_prefer_huge_pages(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_prefer_huge_pages(address, bytes);
 }
-GC__FN void gc__supply_prefer_small_pages(void *address, size_t bytes) {
-    if (!gc__supply_is_host()) gc__os_prefer_small_pages(address, bytes);
-}
 GC__FN void gc__supply_populate(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_populate(address, bytes);
-}
-GC__FN void gc__supply_leave_out_of_dumps(void *address, size_t bytes) {
-    if (!gc__supply_is_host()) gc__os_leave_out_of_dumps(address, bytes);
 }
 /* The side tables of the arena, with an entry or more for each region.
 
@@ -5460,11 +5454,6 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     return GC_OK;
 }
 
-/* Frees the log together with the arena. */
-GC__FN void gc__log_close(void) {
-    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
-}
-
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_now()).watch != 0; }
 
 /* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. With a barrier chosen
@@ -5639,10 +5628,6 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
    logging path, by the sign bit of its sum, and needs no card. */
 #define GC__YOUTH_STALE (GC_AGE_LOGGED | GC__AGE_LOGGED_TOO)
 
-GC__FN void gc__region_set_stale(const gc__region *region) {
-    *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
-}
-
 /* Whether what lives of it is copied when the marking beside mutators ends. */
 GC__FN bool gc__region_is_candidate(const gc__region *region) { return GC__HAS_MARKER && region->candidate; }
 
@@ -5654,11 +5639,6 @@ GC__FN bool gc__is_marking(uintptr_t object) {
 /* Returns whether a slot needs a card for a referent; `ranks` is the slot's age plus the referent's youth. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
     return (ranks & GC__RANKS) > 2;
-}
-
-/* Returns whether the slot needs a card for this referent. */
-GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
-    return gc__ranks_need_card(gc__barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
 /* Returns 2 - the generation of an object; 0 for an address on no heap. */
@@ -5680,11 +5660,6 @@ GC__OUT_OF_LINE void gc__region_set_verdict(gc__region *region, uint8_t verdict,
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     gc__region_set_entries(region, entry);
-}
-
-/* Sets the entries of a region with the verdict GC__MOVE, whose objects have already been copied. */
-GC__FN void gc__region_set_slid(const gc__region *region) {
-    gc__region_set_entries(region, GC__VERDICT_SLID);
 }
 /* Mark bits: one per 8 bytes, in two planes.
 
@@ -6293,11 +6268,6 @@ GC__COLD void gc__arena_close(void) {
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
-/* Returns whether the region can become part of a run for `heap`. */
-GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
-    return !region->heap || (region->heap == heap && region->kind == GC__FREE);
-}
-
 /* Returns the index of the first region at or after `from` that may be free, or `used` if there is none. Most of a
    large heap is taken, so this reads the table eight regions at a time. */
 GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
@@ -6322,7 +6292,8 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
     size_t used = arena->used, first = gc__arena_next_free(span > 1 ? 0 : arena->free_from, used), end = first;
     while (end < used) {
-        bool takes = gc__arena_takes(&arena->regions[end++], heap);
+        const gc__region *region = &arena->regions[end++];
+        bool takes = !region->heap || (region->heap == heap && region->kind == GC__FREE);
         if (takes && end - first == span) return first;
         if (!takes) first = end = gc__arena_next_free(end, used);
     }
@@ -6392,8 +6363,9 @@ GC__COLD void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
-    if (left_out) gc__supply_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
-    if (left_out && region->populated) gc__supply_prefer_small_pages((void *)region->base, GC_REGION_BYTES);
+    bool advises = left_out && !gc__supply_is_host();
+    if (advises) gc__os_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
+    if (advises && region->populated) gc__os_prefer_small_pages((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
     region->populated &= !zero;
@@ -6484,8 +6456,6 @@ typedef struct gc__holes {
     size_t bytes;       /* the sum of the listed holes; atomic */
 } gc__holes;
 
-#define GC__PASSED 8 /* holes in generation 2 that a thread has passed over */
-
 /* Holes that one thread has to itself, linked by their second words. They count as allocated. */
 typedef struct gc__local_spans {
     gc_word first;
@@ -6495,9 +6465,6 @@ typedef struct gc__local_spans {
     size_t most;       /* bytes requested */
     gc__region *old;   /* the region of generation 2 that the thread fills; NULL: none */
     size_t born_bytes; /* of objects there that were not counted yet */
-    /* Holes that were too small for the object that needed one, as pairs of addresses; the number of the next. */
-    uintptr_t passed[2 * GC__PASSED];
-    unsigned passed_next;
 } gc__local_spans;
 
 /* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms define their
@@ -7678,11 +7645,6 @@ GC__FN void gc__index_anew(gc__region *region) {
         __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
 }
 
-/* Returns whether an object that is born old may refer to a young one. */
-GC__FN bool gc__born_needs_cards(const gc_heap *heap) {
-    return gc__counted(&heap->generation_bytes[0]) || gc__counted(&heap->generation_bytes[1]) || heap->nursery_survivor_bytes;
-}
-
 /* Makes the objects known that were born old in the thread's window. */
 GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
@@ -7692,7 +7654,8 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
-    if (!gc__born_needs_cards(heap)) return;
+    if (!gc__counted(&heap->generation_bytes[0]) && !gc__counted(&heap->generation_bytes[1]) && !heap->nursery_survivor_bytes)
+        return; /* there is no young object to which these may refer */
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
 }
 
@@ -7737,7 +7700,6 @@ GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
 /* Ends the filling of a region of generation 2. The rest of its holes waits for the next cycle. */
 GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     gc__born_count(heap, spans);
-    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
     spans->old = NULL;
 }
 
@@ -7807,7 +7769,6 @@ GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
     spans->left_bytes += spans->bytes;
     spans->first = spans->bytes = 0;
     spans->old = NULL;
-    memset(spans->passed, 0, sizeof spans->passed);
 }
 
 /* Lists the holes, which count as allocated. */
@@ -7877,7 +7838,6 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
 /* From this size on an object that is born old gets a fresh region, if there is one, rather than the next hole that is
    large enough: all smaller ones before it would be lost. */
 #define GC__BORN_LARGE ((size_t)1024)
-#define GC__BORN_HOLE ((size_t)32) /* smaller holes are not kept */
 #define GC__BORN_DENSE 16 /* a region with less than 1/n of it in holes is not filled */
 
 /* Returns whether the next windows are opened in generation 2. */
@@ -7886,39 +7846,14 @@ GC__FN bool gc__is_born_old(const gc_heap *heap) {
     return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
-/* Keeps a hole for a smaller object, instead of the one that was kept longest. */
-GC__FN void gc__born_pass(gc__local_spans *spans, uintptr_t from, uintptr_t end) {
-    if (end - from < GC__BORN_HOLE) return;
-    uintptr_t *pair = &spans->passed[2 * (spans->passed_next++ % GC__PASSED)];
-    pair[0] = from;
-    pair[1] = end;
-}
-
-/* Returns a hole with room for `bytes`: one that was passed over, or the next one in the region that the thread fills; 0 if
-   there is none. */
-GC__FN uintptr_t gc__born_find(gc__local_spans *spans, size_t bytes, uintptr_t *end) {
-    for (uintptr_t *pair = spans->passed; pair < spans->passed + 2 * GC__PASSED; pair += 2) {
-        if (pair[1] - pair[0] < bytes) continue;
-        uintptr_t from = pair[0];
-        *end = pair[1];
-        pair[0] = pair[1] = 0;
-        return from;
-    }
-    uintptr_t from;
-    while ((from = gc__hole_by_marks(spans->old, gc__min(bytes, GC__BORN_HOLE), end)) != 0 && *end - from < bytes)
-        gc__born_pass(spans, from, *end);
-    return from;
-}
-
 /* Opens the thread's window, which is full, in a hole with room for `bytes` in a region that the thread fills. Returns
    false if there is none. */
 GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
-    uintptr_t end, from;
+    uintptr_t end;
     if (!spans->old || (window->region && !gc__window_is_old(window))) return false;
     gc__allocation_flush(window, zeroed);
-    from = gc__born_find(spans, bytes, &end);
+    uintptr_t from = gc__hole_by_marks(spans->old, bytes, &end);
     if (!from) return false;
-    if (window->region) gc__born_pass(spans, (uintptr_t)window->next, (uintptr_t)window->end);
     gc__window_set(window, gc__region_of(from), from, end);
     gc__allocation_extend(window->region->heap, window, zeroed, bytes);
     return true;
@@ -8790,10 +8725,6 @@ typedef struct gc__discovered {
 } gc__discovered;
 #define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
 
-GC__FN void gc__discovered_begin(gc__discovered *notes) {
-    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
-}
-
 GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *entries) {
     size_t count = notes->words.count;
     if (!gc__words_reserve(&notes->words, count + GC__DISCOVERED_WORDS)) return false;
@@ -8914,12 +8845,10 @@ typedef struct gc__old_walk {
     uint8_t entry;
 } gc__old_walk;
 
-GC__FN bool gc__has_many_regions(const gc_heap *heap) { return heap->held_regions >= gc__regions_used() / GC__WALK_PART; }
-
 GC__FN gc__old_walk gc__old_begin(const gc_heap *heap, gc__region *list, uint8_t entry) {
     gc__region *regions = gc__the_arena.regions;
     gc__old_walk by_list = {heap, list, NULL, entry}, by_table = {heap, regions + gc__regions_used(), regions, entry};
-    return gc__has_many_regions(heap) ? by_table : by_list;
+    return heap->held_regions >= gc__regions_used() / GC__WALK_PART ? by_table : by_list;
 }
 
 /* Returns the next region, or NULL after the last one. The walk goes on before the caller puts the region into
@@ -9583,10 +9512,6 @@ GC__OUT_OF_LINE void gc__workers_lock(gc__workers *workers) {
     gc__lock_take_polling(&workers->lock, __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0);
 }
 
-/* Returns about how much memory the worker's own marks take. */
-GC__FN size_t gc__own_marks_bytes(const gc__worker_thread *thread) {
-    return gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
-}
 GC__FN void gc__own_marks_free(gc__worker_thread *thread) {
     gc__words_free(&thread->own_marks);
     thread->stale.count = thread->own_stripes = 0;
@@ -10237,8 +10162,6 @@ GC__FN void gc__stores_forget(gc_heap *heap) {
     heap->pause.remembered_slots = stores->found;
     heap->stats.remembered_slots += stores->found;
 }
-
-GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->most * sizeof *stores->entries; }
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
    An object is *white* until its bit in the marker's plane is set, then *grey* until its slots have been read. A grey
@@ -10693,7 +10616,7 @@ GC__HOT gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
         if (!packing.into) gc__slide_open(&packing);
         region->offset_table = &places->words[each * count++];
         gc__slide_region(&packing, region, region->offset_table);
-        gc__region_set_slid(region);
+        gc__region_set_entries(region, GC__VERDICT_SLID);
     }
     gc__slide_close(&packing);
     if (packing.spare) {
@@ -12239,12 +12162,6 @@ GC__FN void gc__own_marks_clear_stripe(gc__worker_thread *thread, size_t piece) 
     memset(&thread->own_marks.words[first], 0, GC__STRIPE_WORDS * sizeof(uint64_t));
 }
 
-/* Schedules the worker's marks in the stripe for clearing. */
-GC__FN void gc__own_marks_drop(gc__worker_thread *thread, size_t piece) {
-    thread->own_stripes++;
-    if (!gc__words_push(&thread->stale, piece)) gc__own_marks_clear_stripe(thread, piece);
-}
-
 /* Clears a worker's own marks of earlier runs, before it marks. The worker does that itself, since the marks are in
    its processor's cache. */
 GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
@@ -12335,7 +12252,10 @@ GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, 
     }
     if (!count || !own[0]) return;
     for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__STRIPE_WORDS + i);
-    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
+    for (unsigned i = 0; i < count; i++) { /* each worker clears its marks before it marks again */
+        marked[i]->own_stripes++;
+        if (!gc__words_push(&marked[i]->stale, piece)) gc__own_marks_clear_stripe(marked[i], piece);
+    }
 }
 
 /* Adds what the workers have marked in a condemned region to its count. */
@@ -12813,11 +12733,6 @@ GC__FN bool gc__marker_take_chunks(gc_heap *heap, size_t most) {
     return true;
 }
 
-/* Returns whether so many chunks are whole that the next collection would wait for them to be taken. */
-GC__FN bool gc__marker_has_many_chunks(const gc_heap *heap) {
-    return __atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= heap->marker->taken_chunks + GC__CHUNKS_MANY;
-}
-
 /* Looks at open chunks, for what is only there would have to be traced in the final mark. Returns whether that has led
    to something new. */
 GC__FN bool gc__marker_look_at_open_chunks(gc_heap *heap) {
@@ -13056,22 +12971,6 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* Drops what the marker has counted in a candidate region, since its live objects are copied. */
-GC__FN void gc__marker_drop(gc__region *region) {
-    if (region->generation < 2) return;
-    region->next_live_bytes = 0;
-    region->unscanned = 0;
-}
-
-/* Condemns in the final mark the regions of generation 2 that are not evacuated, with the objects that are marked in
-   them: the marker's bits are their mark bits, and `next_live_bytes` counts them. Region descriptors do not change
-   until the sweep. */
-GC__FN void gc__marker_condemn_old(gc_heap *heap) {
-    heap->cycle->condemned_old = heap->regions[2];
-    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
-    heap->regions[2] = NULL;
-}
-
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
@@ -13107,11 +13006,6 @@ GC__FN void gc__remark_drain(gc_heap *heap) { (void)heap; }
 #define GC__DENSITY_TIGHT 75   /* up to which it is if the heap is near its limit or a fifth of it is holes */
 #define GC__HOLE_COST 6        /* cost of allocating bytes in holes, as a multiple of the cost of marking them */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is recycled */
-
-GC__FN unsigned gc__density(const gc__region *region) {
-    size_t percent = region->live_bytes * 100 / GC_REGION_BYTES;
-    return percent < 100 ? (unsigned)percent : 100;
-}
 
 /* Returns whether the nursery and the copies of its survivors will soon exceed the limit. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
@@ -13166,11 +13060,6 @@ GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *r
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
-}
-
-/* Returns whether the region's objects have survived a collection, so that its density is known. */
-GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
-    return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
 /* Returns the room for copies in the region's holes of at least `least` bytes: a part of each hole will stay unused. */
@@ -13299,7 +13188,8 @@ GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (region->kind == GC__SMALL && !region->linear)
-                bytes += (gc__region_end(region) - region->hole) / 200 * (100 - gc__density(region));
+                bytes += (gc__region_end(region) - region->hole) / 200 *
+                         (100 - gc__min(region->live_bytes * 100 / GC_REGION_BYTES, 100));
     return bytes;
 }
 
@@ -13419,12 +13309,6 @@ GC__FN bool gc__is_one_region(const gc_heap *heap) {
     return found == 1;
 }
 
-/* Returns whether heap_bytes_max, not the growth goal, caused this collection. */
-GC__FN bool gc__is_limited(const gc_heap *heap) {
-    return heap->options.heap_bytes_max &&
-           (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
-}
-
 /* Returns whether nearly all young objects are likely to survive, and become old at once. Then regions that are full
    of them are promoted in place, unless holes are to be filled: copies take three times as long, and memory that may
    not be there. */
@@ -13466,7 +13350,10 @@ GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     plan->evacuate_old = plan->request.compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     gc__space_survey(heap, plan, &space);
     gc__fit_evacuation(heap, plan, &space);
-    if (!plan->into_holes && (gc__is_limited(heap) || plan->pin_fragmented)) gc__plan_recycling(heap, plan, &space);
+    /* Was the collection caused by heap_bytes_max rather than the growth goal? */
+    bool limited = heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT;
+    if (!plan->into_holes && ((limited && heap->options.heap_bytes_max) || plan->pin_fragmented))
+        gc__plan_recycling(heap, plan, &space);
 }
 
 /* Returns up to which predicted percentage of survival young regions are evacuated. */
@@ -13533,7 +13420,8 @@ GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
 GC__FN uint8_t gc__verdict_by_density(gc_heap *heap, gc__region *region, uint8_t move) {
     const gc__plan *plan = heap->cycle->plan;
     int percent = (int)gc__predicted_percent(heap, region);
-    bool old = gc__is_survivor(heap, region);
+    /* The density of a region is known if its objects have survived a collection. */
+    bool old = region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
     if (percent <= (old ? plan->evacuate_old : plan->evacuate_young)) return move;
     bool partly = old ? plan->evacuate_old_partly : plan->evacuate_young_partly;
     if (!partly || percent != plan->evacuate_partly) return GC__MARK;
@@ -13705,11 +13593,6 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     return bytes > left ? bytes - left : 0;
 }
 
-/* Remembers the off-heap bytes that are left after a collection. */
-GC__FN void gc__external_count_left(gc_heap *heap) {
-    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
-}
-
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
     gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than the heap can ever hold", bytes);
@@ -13745,13 +13628,10 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
 #define GC__NURSERY_GROWTH 4
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
-GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
-    return heap->options.growth_percent ? heap->options.growth_percent : 100;
-}
-
 /* Returns by how much the heap may grow beyond its live bytes. */
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
+    unsigned percent = heap->options.growth_percent ? heap->options.growth_percent : 100;
+    size_t growth = gc__times_at_most(live_bytes / 100, percent, GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
     growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
@@ -13767,13 +13647,6 @@ GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
-/* Returns the growth of a heap that is marked concurrently: half of the room to the limit is left for what mutators
-   allocate during the marking. */
-GC__COLD size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
-    return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
-}
-
 /* Sets the goal after a full collection: what the heap should hold at most until the next one has ended, without the
    share that tables take of it. */
 GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
@@ -13783,7 +13656,10 @@ GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
-    heap->pace->full_threshold = live_bytes + gc__growth_concurrent(heap, live_bytes);
+    /* With concurrent marking, half of the room to the limit is left for what mutators allocate meanwhile. */
+    size_t left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
+    size_t due = gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
+    heap->pace->full_threshold = live_bytes + due;
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
     if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
@@ -14039,15 +13915,10 @@ GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* Returns whether the time of the collection is irrelevant for the nursery. */
+/* Returns whether the time of the collection is irrelevant for the nursery. Then the thread's clock, a system call, is
+   read for large heaps only: a program may collect a nearly empty one thousands of times. */
 GC__COLD bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
-}
-
-/* Returns whether the thread's clock, a system call, is read: a program may collect a nearly empty heap thousands of
-   times. */
-GC__COLD bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
-    return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
 #define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each surviving MiB, before it was measured */
@@ -14257,7 +14128,7 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
     heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
-    gc__external_count_left(heap);
+    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
     gc__pace_release(heap, generation);
 }
 /* Concurrent cycles: which heaps can have them, when one begins and ends, and whether the marker keeps up. */
@@ -14421,13 +14292,6 @@ GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
-/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
-   creating a heap. The world is stopped. */
-GC__COLD void gc__limit_look(gc_heap *heap) {
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
-        gc__limit_set(heap, 0, gc__container_share());
-}
-
 #define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
 #define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
 
@@ -14436,18 +14300,6 @@ GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
     return bytes - gc__min(bytes, heap->full_bytes);
-}
-
-GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
-    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
-    gc__heap_fail_with_others(heap);
-}
-
-/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
-   allocate nothing even after they were destroyed, since their places are reused for handles only. */
-GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
-    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
 }
 
 static const char gc__room_for_handles[] =
@@ -14461,8 +14313,15 @@ GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {
         size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
-        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
-        if (!fits) gc__metadata_fail(heap, remedy);
+        /* One region is left to objects: a heap whose memory handles have taken entirely could allocate nothing even after
+           they were destroyed, since their places are reused for handles only. */
+        size_t metadata = gc__counted(&heap->metadata_bytes) + bytes, region = GC_REGION_BYTES + gc__table_bytes(1, 0);
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && metadata + region <= heap->limit_bytes;
+    }
+    if (!fits) {
+        gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
+                 gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
+        gc__heap_fail_with_others(heap);
     }
     if (fits) gc__count(&heap->metadata_bytes, bytes);
     if (!locked) return fits;
@@ -15033,11 +14892,6 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
         if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
 }
 
-GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
-    bool unknown = !verifier->remembered.capacity && gc__stores_count(verifier->heap->stores); /* no memory for the map */
-    return unknown || gc__map_find(&verifier->remembered, slot) != NULL;
-}
-
 /* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
 GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
     if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
@@ -15224,9 +15078,10 @@ GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value)
     uintptr_t place =
         /* The slot's own card, or the owner's, shows that the slot must be looked at. */
         owned ? verifier->holder : (uintptr_t)slot;
-    if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
+    if (!verifier->holder || !gc__ranks_need_card(gc__barrier_ranks(&gc__tables, (void *)place, (void *)ref))) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__verify_is_remembered(verifier, place) || gc__verify_discovered(verifier)) return;
+    bool unknown = !verifier->remembered.capacity && gc__stores_count(verifier->heap->stores); /* no memory for the map */
+    if (unknown || gc__map_find(&verifier->remembered, place) || gc__verify_discovered(verifier)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -15508,9 +15363,6 @@ GC__COLD gc_result gc__shadow_open(void) {
         "GC_SHADOW_HEAP",
         gc__the_arena.bytes >> 20, gc__supply_refusal(gc__the_arena.bytes));
 }
-
-/* Forgets the shadow, which is unmapped with the arena. */
-GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
@@ -15952,14 +15804,6 @@ GC__COLD void gc__pause_begin(gc_heap *heap) {
     pause->held_bytes = gc__bytes_in_use(heap);
     pause->goal_bytes = heap->goal_bytes;
     pauses->help_ns = threads->stop_started_ns = 0;
-}
-
-GC__COLD uint64_t gc__pause_until_now(const gc_heap *heap) {
-    return gc__ns_since(gc__os_now_ns(), heap->pauses->began_ns);
-}
-/* Returns how much of the pause came before the collection's phases. */
-GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
-    return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
 GC__COLD void gc__pause_describe(gc_heap *heap) {
@@ -16977,11 +16821,6 @@ GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     GC__THE_BARRIER(after_checked)(&gc__tables, slot, ref);
 }
 
-/* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
-GC__FN bool gc__barrier_is_idle(const void *slot) {
-    return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
-}
-
 /* Runs the barrier for slots of one old object, except slots in a dirty card, which need none unless old objects are
    being marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
@@ -17004,7 +16843,8 @@ GC__FN void gc__stored_before(const void *slots, size_t count) {
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
     gc_word *slot = (gc_word *)slots;
     gc__store_shadow(slots, count);
-    if (!count || gc__barrier_is_idle(slots)) return;
+    /* All slots of an object have one age, and those of a young one need no barrier, whatever they hold. */
+    if (!count || (GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slots >> GC_REGION_SHIFT] == 0)) return;
     if (GC__BARRIER_ANYWHERE)
         gc__barrier_after_cards(slot, count, value);
     else
@@ -17200,7 +17040,7 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
         gc__worker_thread *thread = &workers->threads[i];
         gc__words *lists[] = {&thread->stack, &thread->live, &thread->stale, &thread->refused, &thread->seen,
                               i ? NULL : &workers->for_host, &workers->cards};
-        bytes += gc__own_marks_bytes(thread);
+        bytes += gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
         if (release) gc__own_marks_free(thread);
         for (size_t k = 0; k < sizeof lists / sizeof *lists && lists[k]; k++) {
             bytes += gc__words_bytes(lists[k]);
@@ -17214,7 +17054,7 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
 GC__COLD void gc__metadata_set(gc_heap *heap, bool release) {
     if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) +
+                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + heap->stores->most * sizeof(gc__store) +
                    heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
                    heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
@@ -17253,7 +17093,8 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
        host, would mistake the stale ranks for those of a slot that needs a card, and slots outside the heap have
        none. */
     bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
-    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
+    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed)
+        *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
@@ -17394,13 +17235,6 @@ GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test.collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
 }
 
-/* Returns whether the collection that is due is the final mark of a cycle whose marking is done, so that it traces
-   no more than a young collection does, and the heap has few handles, which several threads would share. */
-GC__FN bool gc__workers_finds_marked(const gc_heap *heap, gc__purpose purpose) {
-    bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
-    return purpose == GC__MARK_END && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
-}
-
 GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
     return generation < 2 && gc__fills_holes(heap);
 }
@@ -17410,7 +17244,10 @@ GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
    sooner, so by default only longer ones are shared. It is also called before the world is stopped. */
 GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
     size_t survivors = 0;
-    if (gc__workers_finds_marked(heap, purpose)) generation = 1;
+    /* The final mark of a cycle whose marking is done traces no more than a young collection does, and several threads
+       would share the handles if these are many. */
+    bool marked = purpose == GC__MARK_END && __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
+    if (marked && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES) generation = 1;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
     if (heap->options.test.collectors) return true;
@@ -17603,11 +17440,6 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }
 
-/* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
-GC__FN void gc__marking_decide(gc_heap *heap) {
-    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
-}
-
 #if !GC__HAS_MARKER
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_empty_buffer(gc_heap *heap) { (void)heap; }
@@ -17634,7 +17466,8 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__marker *marker = heap->marker;
     if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
-    if (gc__marker_has_many_chunks(heap)) gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
+    if (__atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= marker->taken_chunks + GC__CHUNKS_MANY)
+        gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
     if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap) ||
         gc__preclean_locked(heap, pairs, gc__pairs_seek_some))
         return true;
@@ -17797,11 +17630,15 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        gc__marker_drop(region);
+        if (region->generation == 2) region->unscanned = 0, region->next_live_bytes = 0; /* what lives there is copied */
     }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
-    gc__marker_condemn_old(heap);
+    /* Regions of generation 2 that are not evacuated are condemned with what is marked in them: the marker's bits are their
+       mark bits, and `next_live_bytes` counts them. Their descriptors do not change until the sweep. */
+    heap->cycle->condemned_old = heap->regions[2];
+    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
+    heap->regions[2] = NULL;
     worker->edges = 0;
     gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
@@ -17960,8 +17797,10 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     }
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
-    collection->pause_ns = gc__pause_until_now(heap);
-    gc__phases_share(heap, gc__ns_since(collection->pause_ns, gc__pause_before_phases(heap)));
+    const gc__pauses *pauses = heap->pauses;
+    collection->pause_ns = gc__ns_since(gc__os_now_ns(), pauses->began_ns);
+    uint64_t before_phases = gc__ns_since(pauses->stopped_ns, pauses->began_ns) + heap->pause.marker_ns;
+    gc__phases_share(heap, gc__ns_since(collection->pause_ns, before_phases));
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;
@@ -17975,15 +17814,11 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
     heap->cycle->stacks.count = heap->cycle->reported.count = 0;
-    gc__discovered_begin(&heap->cycle->entries);
+    gc__discovered *entries = &heap->cycle->entries;
+    entries->words.count = entries->ended.count = entries->waited = entries->cleared = 0;
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));
     return !roots.failed;
-}
-
-/* Does all that needs memory, before the collection changes anything. Returns false if there is none. */
-GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
-    return gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
 }
 
 /* Closes all windows. Called only after gathering, since threads go on in their windows after a collection that is
@@ -18070,7 +17905,8 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     if (gc__verify_of(heap) & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
-    gc__limit_look(heap);
+    /* A container's limit is read once the heap has grown a little, which takes longer than creating a heap. */
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
     if (generation == 2) gc__marking_resolve(heap, true);
     gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
@@ -18107,15 +17943,18 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
     gc__policy_open(heap, request);
-    gc__marking_decide(heap);
+    /* What a remark has left to decide is decided before roots are gathered for a collection of all generations. */
+    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
     gc__cycle_open(heap);
     int generation = heap->collection.generation;
     /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
-    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
+    bool timed = !gc__pace_ignores_time(generation, request->reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
+    heap->pace->stopped_cpu_ns = timed ? gc__os_cpu_ns() : 0;
     gc__cycle_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
-    bool gathered = gc__cycle_gather(heap, generation);
+    /* All that needs memory comes before the collection changes anything. */
+    bool gathered = gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
     if (gathered) gc__cycle_run(heap);
     /* Checkmark reads the places of handles that were roots, which must not be destroyed yet. */
     bool exact = generation == 2 && !gc__is_mark_end(heap);
@@ -18582,7 +18421,7 @@ GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
     char message[GC__MESSAGE_BYTES];
     memcpy(message, gc__last_message, sizeof message);
     bool promised = record->promised;
-    if (promised) gc__finalizer_withdraw(thread);
+    if (promised) gc__finalizer_add(thread, NULL, NULL);
     bool again = gc__call_out_of_memory(thread, bytes, message);
     if (again && promised) return gc__finalizer_promise(thread);
     if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
@@ -20103,8 +19942,8 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */
 GC__COLD void gc__arena_end(void) {
-    gc__log_close();
-    gc__shadow_close();
+    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
+    gc__shadow = NULL; /* it is unmapped with the arena */
     gc__arena_close();
 }
 

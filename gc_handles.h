@@ -1075,8 +1075,6 @@ GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalize
     gc__lock_release(&all->lock);
 }
 
-GC__FN void gc__finalizer_withdraw(gc_thread *thread) { gc__finalizer_add(thread, NULL, NULL); }
-
 /* Returns the index of the object's last pair in words[from, count), or SIZE_MAX. */
 GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
     size_t i = list->count;
@@ -1133,11 +1131,6 @@ GC__FN void gc__finalizers_compact(gc__finalizers *all) {
     if (all->empty) gc__finalizers_compact_some(all, SIZE_MAX);
 }
 
-/* Compacts the old section if half of it is empty, unless numbers of pairs are still needed. */
-GC__FN void gc__finalizers_compact_half(gc__finalizers *all) {
-    if (all->empty > all->start[1] / 2 && !gc__is_deciding(all)) gc__finalizers_compact(all);
-}
-
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
     __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
     gc__os_wake(&all->event);
@@ -1186,7 +1179,8 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_find(&all->registered, 0, object);
     if (at < all->start[1]) {
         gc__pair_empty(all, &all->registered.words[at]);
-        gc__finalizers_compact_half(all);
+        /* If half of the section is empty, unless numbers of pairs are still needed. */
+        if (all->empty > all->start[1] / 2 && !gc__is_deciding(all)) gc__finalizers_compact(all);
         return true;
     }
     if (at != SIZE_MAX) {

@@ -47,11 +47,6 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }
 
-/* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
-GC__FN void gc__marking_decide(gc_heap *heap) {
-    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
-}
-
 #if !GC__HAS_MARKER
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_empty_buffer(gc_heap *heap) { (void)heap; }
@@ -78,7 +73,8 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__marker *marker = heap->marker;
     if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
-    if (gc__marker_has_many_chunks(heap)) gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
+    if (__atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= marker->taken_chunks + GC__CHUNKS_MANY)
+        gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
     if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap) ||
         gc__preclean_locked(heap, pairs, gc__pairs_seek_some))
         return true;
@@ -241,11 +237,15 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        gc__marker_drop(region);
+        if (region->generation == 2) region->unscanned = 0, region->next_live_bytes = 0; /* what lives there is copied */
     }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
-    gc__marker_condemn_old(heap);
+    /* Regions of generation 2 that are not evacuated are condemned with what is marked in them: the marker's bits are their
+       mark bits, and `next_live_bytes` counts them. Their descriptors do not change until the sweep. */
+    heap->cycle->condemned_old = heap->regions[2];
+    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
+    heap->regions[2] = NULL;
     worker->edges = 0;
     gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);

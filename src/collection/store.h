@@ -11,11 +11,6 @@ GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     GC__THE_BARRIER(after_checked)(&gc__tables, slot, ref);
 }
 
-/* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
-GC__FN bool gc__barrier_is_idle(const void *slot) {
-    return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
-}
-
 /* Runs the barrier for slots of one old object, except slots in a dirty card, which need none unless old objects are
    being marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
@@ -38,7 +33,8 @@ GC__FN void gc__stored_before(const void *slots, size_t count) {
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
     gc_word *slot = (gc_word *)slots;
     gc__store_shadow(slots, count);
-    if (!count || gc__barrier_is_idle(slots)) return;
+    /* All slots of an object have one age, and those of a young one need no barrier, whatever they hold. */
+    if (!count || (GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slots >> GC_REGION_SHIFT] == 0)) return;
     if (GC__BARRIER_ANYWHERE)
         gc__barrier_after_cards(slot, count, value);
     else

@@ -29,7 +29,8 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
        host, would mistake the stale ranks for those of a slot that needs a card, and slots outside the heap have
        none. */
     bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
-    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
+    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed)
+        *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 

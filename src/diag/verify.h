@@ -33,11 +33,6 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
         if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
 }
 
-GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
-    bool unknown = !verifier->remembered.capacity && gc__stores_count(verifier->heap->stores); /* no memory for the map */
-    return unknown || gc__map_find(&verifier->remembered, slot) != NULL;
-}
-
 /* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
 GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
     if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
@@ -224,9 +219,10 @@ GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value)
     uintptr_t place =
         /* The slot's own card, or the owner's, shows that the slot must be looked at. */
         owned ? verifier->holder : (uintptr_t)slot;
-    if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
+    if (!verifier->holder || !gc__ranks_need_card(gc__barrier_ranks(&gc__tables, (void *)place, (void *)ref))) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__verify_is_remembered(verifier, place) || gc__verify_discovered(verifier)) return;
+    bool unknown = !verifier->remembered.capacity && gc__stores_count(verifier->heap->stores); /* no memory for the map */
+    if (unknown || gc__map_find(&verifier->remembered, place) || gc__verify_discovered(verifier)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",

@@ -43,12 +43,6 @@ GC__FN const char *gc__supply_refusal(size_t bytes) {
 GC__FN void gc__supply_prefer_huge_pages(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_prefer_huge_pages(address, bytes);
 }
-GC__FN void gc__supply_prefer_small_pages(void *address, size_t bytes) {
-    if (!gc__supply_is_host()) gc__os_prefer_small_pages(address, bytes);
-}
 GC__FN void gc__supply_populate(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_populate(address, bytes);
-}
-GC__FN void gc__supply_leave_out_of_dumps(void *address, size_t bytes) {
-    if (!gc__supply_is_host()) gc__os_leave_out_of_dumps(address, bytes);
 }

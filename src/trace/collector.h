@@ -118,10 +118,6 @@ typedef struct gc__discovered {
 } gc__discovered;
 #define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
 
-GC__FN void gc__discovered_begin(gc__discovered *notes) {
-    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
-}
-
 GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *entries) {
     size_t count = notes->words.count;
     if (!gc__words_reserve(&notes->words, count + GC__DISCOVERED_WORDS)) return false;

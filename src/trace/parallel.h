@@ -93,12 +93,6 @@ GC__FN void gc__own_marks_clear_stripe(gc__worker_thread *thread, size_t piece) 
     memset(&thread->own_marks.words[first], 0, GC__STRIPE_WORDS * sizeof(uint64_t));
 }
 
-/* Schedules the worker's marks in the stripe for clearing. */
-GC__FN void gc__own_marks_drop(gc__worker_thread *thread, size_t piece) {
-    thread->own_stripes++;
-    if (!gc__words_push(&thread->stale, piece)) gc__own_marks_clear_stripe(thread, piece);
-}
-
 /* Clears a worker's own marks of earlier runs, before it marks. The worker does that itself, since the marks are in
    its processor's cache. */
 GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
@@ -189,7 +183,10 @@ GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, 
     }
     if (!count || !own[0]) return;
     for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__STRIPE_WORDS + i);
-    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
+    for (unsigned i = 0; i < count; i++) { /* each worker clears its marks before it marks again */
+        marked[i]->own_stripes++;
+        if (!gc__words_push(&marked[i]->stale, piece)) gc__own_marks_clear_stripe(marked[i], piece);
+    }
 }
 
 /* Adds what the workers have marked in a condemned region to its count. */

@@ -108,10 +108,6 @@ GC__OUT_OF_LINE void gc__workers_lock(gc__workers *workers) {
     gc__lock_take_polling(&workers->lock, __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0);
 }
 
-/* Returns about how much memory the worker's own marks take. */
-GC__FN size_t gc__own_marks_bytes(const gc__worker_thread *thread) {
-    return gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
-}
 GC__FN void gc__own_marks_free(gc__worker_thread *thread) {
     gc__words_free(&thread->own_marks);
     thread->stale.count = thread->own_stripes = 0;
