@@ -322,14 +322,3 @@ GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*j
     (void)worker;
     for (size_t i = 0; i < units; i++) job(context, i);
 }
-
-/* Calls the job for each unit outside of a collection's trace. The heap's lock is held. */
-GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
-    gc__workers *workers = gc__heap_workers(heap);
-    gc__worker alone, *worker = workers ? &workers->threads[0].worker : &alone;
-    memset(&alone, 0, sizeof alone);
-    struct gc__workers *before = worker->workers;
-    worker->workers = workers && !workers->runs && gc__min(workers->count, workers->most) > 1 ? workers : NULL;
-    gc__workers_each(worker, units, job, context);
-    worker->workers = before;
-}
