@@ -5164,8 +5164,14 @@ GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.use
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
-/* The source of address space and memory for regions and tables: the system, or functions of the host (gc_memory). */
+/* The side tables of the arena, with an entry or more for each region.
 
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the entries of regions
+   that have been in use are writable and take memory. The rest counts towards no limit, is not locked with the
+   program's memory, and is not in core dumps. */
+
+
+/* The source of address space and memory for regions and tables: the system, or functions of the host (gc_memory). */
 
 static gc_memory gc__supply; /* all zero: the system; written under the arena lock while there is no arena */
 
@@ -5209,12 +5215,6 @@ GC__FN void gc__supply_prefer_huge_pages(void *address, size_t bytes) {
 GC__FN void gc__supply_populate(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_populate(address, bytes);
 }
-/* The side tables of the arena, with an entry or more for each region.
-
-   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the entries of regions
-   that have been in use are writable and take memory. The rest counts towards no limit, is not locked with the
-   program's memory, and is not in core dumps. */
-
 
 enum {
     GC__SIDE_REGIONS,
@@ -12299,7 +12299,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
 }
 
 /* Goes on alone after the run was stopped. */
-GC__FN void gc__trace_with_one(gc__worker *worker) {
+GC__COLD void gc__trace_with_one(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *self = &workers->threads[0];
     bool remembers = gc__worker_remembers(worker);
@@ -12337,7 +12337,7 @@ GC__FN void gc__workers_close_windows(gc__workers *workers) {
 }
 
 /* Lets all workers trace from what the first worker holds, and from `units`, until nothing is left. */
-GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
+GC__COLD void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
     gc__workers *workers = worker->workers;
     bool overflowed = worker->overflowed;
     workers->remember_all = worker->remember_all;
@@ -14863,7 +14863,7 @@ typedef struct gc__verifier {
     size_t objects;
     /* Types found sound in this pass, by a hash of the address: checking one asks the system. */
     const gc_type *sound_types[256];
-    uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    uint64_t *reached;               /* checkmark: a bit per 8 bytes of the arena in use, biased like mark bits */
     gc__words stack;
     size_t reached_count;
     gc__map remembered; /* the slots that young collections find in the store buffer */
@@ -15171,19 +15171,15 @@ GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
 /* Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
 
 
-GC__COLD size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
-
 GC__COLD void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
     if (!ref || !gc__in_arena(ref)) return;
-    size_t index = gc__checkmark_index(ref);
-    uint8_t bit = (uint8_t)(1u << (index & 7));
-    if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
+    if (gc__region_of(ref)->heap == verifier->heap && gc__bit_get(verifier->reached, ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) {
         verifier->when = "after";
         gc__verify_fault(verifier, slot, ref, fault, false);
     }
-    verifier->reached[index >> 3] |= bit;
+    gc__bit_set(verifier->reached, ref);
     verifier->reached_count++;
     if (!gc__words_push(&verifier->stack, ref))
         gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
@@ -15219,8 +15215,7 @@ GC__COLD size_t gc__count_marks(const gc_heap *heap) {
 
 GC__COLD bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     const gc__verifier *verifier = (const gc__verifier *)visitor;
-    size_t index = gc__checkmark_index(object);
-    return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
+    return !gc__in_arena(object) || gc__bit_get(verifier->reached, object);
 }
 
 /* Checks after the sweep that everything reachable has survived; and nothing else, if the whole heap was traced at
@@ -15232,11 +15227,12 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     verifier.visitor.visit = gc__checkmark_visit;
     verifier.by = "checkmark";
     verifier.heap = heap;
-    verifier.reached = (uint8_t *)gc__os_map(bytes);
-    if (!verifier.reached) {
+    char *memory = (char *)gc__os_map(bytes);
+    if (!memory) {
         gc__warn(&heap->options, "checkmark was left out: the system gives no memory for its bits");
         return;
     }
+    verifier.reached = gc__side_bits(memory);
     for (size_t i = 0; i < heap->cycle->roots.count; i++) {
         gc_word *slot = (gc_word *)(heap->cycle->roots.words[i] & ~(uintptr_t)1);
         gc__checkmark_reach(&verifier, gc__slot_decode(*slot, heap->cycle->roots.words[i] & 1), slot);
@@ -15262,7 +15258,7 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
                   "collector, please report it",
                   (unsigned long long)heap->collection.number, survivors, verifier.reached_count);
     gc__words_free(&verifier.stack);
-    gc__os_unmap(verifier.reached, bytes);
+    gc__os_unmap(memory, bytes);
 }
 /* The shadow heap (GC_SHADOW_HEAP): a second copy of what old slots hold, written by the barrier and updated after
    each collection. A slot that differs from its shadow was stored to without the barrier, even if its card happens

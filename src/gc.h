@@ -70,7 +70,6 @@ GC__STYLE_BEGIN
 #include "base/text.h"              /* text of limited length */
 #include "base/map.h"               /* maps from objects to words */
 #include "space/region.h"           /* regions, mark planes, verdicts */
-#include "space/supply.h"           /* memory of the system or the host */
 #include "space/side.h"             /* side tables of the arena */
 #include "space/barrier_state.h"    /* the state that barriers read, and notification of compiled code */
 #include "space/rank.h"             /* ranks and verdicts in the tables */

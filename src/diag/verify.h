@@ -14,7 +14,7 @@ typedef struct gc__verifier {
     size_t objects;
     /* Types found sound in this pass, by a hash of the address: checking one asks the system. */
     const gc_type *sound_types[256];
-    uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    uint64_t *reached;               /* checkmark: a bit per 8 bytes of the arena in use, biased like mark bits */
     gc__words stack;
     size_t reached_count;
     gc__map remembered; /* the slots that young collections find in the store buffer */

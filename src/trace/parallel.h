@@ -230,7 +230,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
 }
 
 /* Goes on alone after the run was stopped. */
-GC__FN void gc__trace_with_one(gc__worker *worker) {
+GC__COLD void gc__trace_with_one(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *self = &workers->threads[0];
     bool remembers = gc__worker_remembers(worker);
@@ -268,7 +268,7 @@ GC__FN void gc__workers_close_windows(gc__workers *workers) {
 }
 
 /* Lets all workers trace from what the first worker holds, and from `units`, until nothing is left. */
-GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
+GC__COLD void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
     gc__workers *workers = worker->workers;
     bool overflowed = worker->overflowed;
     workers->remember_all = worker->remember_all;
