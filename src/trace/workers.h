@@ -11,6 +11,7 @@
 #pragma once
 
 #include "../threads/mode.h"
+#include "../threads/lock.h"
 #include "worker.h"
 
 #define GC__WORKERS_MAX GC_COLLECTOR_THREADS_MAX
