@@ -5252,8 +5252,14 @@ GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.use
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
-/* The source of address space and memory for regions and tables: the system, or functions of the host (gc_memory). */
+/* The side tables of the arena, with an entry or more for each region.
 
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the entries of regions
+   that have been in use are writable and take memory. The rest counts towards no limit, is not locked with the
+   program's memory, and is not in core dumps. */
+
+
+/* The source of address space and memory for regions and tables: the system, or functions of the host (gc_memory). */
 
 static gc_memory gc__supply; /* all zero: the system; written under the arena lock while there is no arena */
 
@@ -5294,21 +5300,9 @@ GC__FN const char *gc__supply_refusal(size_t bytes) {
 GC__FN void gc__supply_prefer_huge_pages(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_prefer_huge_pages(address, bytes);
 }
-GC__FN void gc__supply_prefer_small_pages(void *address, size_t bytes) {
-    if (!gc__supply_is_host()) gc__os_prefer_small_pages(address, bytes);
-}
 GC__FN void gc__supply_populate(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_populate(address, bytes);
 }
-GC__FN void gc__supply_leave_out_of_dumps(void *address, size_t bytes) {
-    if (!gc__supply_is_host()) gc__os_leave_out_of_dumps(address, bytes);
-}
-/* The side tables of the arena, with an entry or more for each region.
-
-   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the entries of regions
-   that have been in use are writable and take memory. The rest counts towards no limit, is not locked with the
-   program's memory, and is not in core dumps. */
-
 
 enum {
     GC__SIDE_REGIONS,
@@ -5548,11 +5542,6 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     return GC_OK;
 }
 
-/* Frees the log together with the arena. */
-GC__FN void gc__log_close(void) {
-    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
-}
-
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_now()).watch != 0; }
 
 /* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. With a barrier chosen
@@ -5727,10 +5716,6 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
    logging path, by the sign bit of its sum, and needs no card. */
 #define GC__YOUTH_STALE (GC_AGE_LOGGED | GC__AGE_LOGGED_TOO)
 
-GC__FN void gc__region_set_stale(const gc__region *region) {
-    *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
-}
-
 /* Whether what lives of it is copied when the marking beside mutators ends. */
 GC__FN bool gc__region_is_candidate(const gc__region *region) { return GC__HAS_MARKER && region->candidate; }
 
@@ -5742,11 +5727,6 @@ GC__FN bool gc__is_marking(uintptr_t object) {
 /* Returns whether a slot needs a card for a referent; `ranks` is the slot's age plus the referent's youth. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
     return (ranks & GC__RANKS) > 2;
-}
-
-/* Returns whether the slot needs a card for this referent. */
-GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
-    return gc__ranks_need_card(gc__barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
 /* Returns 2 - the generation of an object; 0 for an address on no heap. */
@@ -5768,11 +5748,6 @@ GC__OUT_OF_LINE void gc__region_set_verdict(gc__region *region, uint8_t verdict,
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     gc__region_set_entries(region, entry);
-}
-
-/* Sets the entries of a region with the verdict GC__MOVE, whose objects have already been copied. */
-GC__FN void gc__region_set_slid(const gc__region *region) {
-    gc__region_set_entries(region, GC__VERDICT_SLID);
 }
 /* Mark bits: one per 8 bytes, in two planes.
 
@@ -6405,11 +6380,6 @@ GC__COLD void gc__arena_close(void) {
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
-/* Returns whether the region can become part of a run for `heap`. */
-GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
-    return !region->heap || (region->heap == heap && region->kind == GC__FREE);
-}
-
 /* Returns the index of the first region at or after `from` that may be free, or `used` if there is none. Most of a
    large heap is taken, so this reads the table eight regions at a time. */
 GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
@@ -6434,7 +6404,8 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
     size_t used = arena->used, first = gc__arena_next_free(span > 1 ? 0 : arena->free_from, used), end = first;
     while (end < used) {
-        bool takes = gc__arena_takes(&arena->regions[end++], heap);
+        const gc__region *region = &arena->regions[end++];
+        bool takes = !region->heap || (region->heap == heap && region->kind == GC__FREE);
         if (takes && end - first == span) return first;
         if (!takes) first = end = gc__arena_next_free(end, used);
     }
@@ -6504,8 +6475,9 @@ GC__COLD void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
-    if (left_out) gc__supply_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
-    if (left_out && region->populated) gc__supply_prefer_small_pages((void *)region->base, GC_REGION_BYTES);
+    bool advises = left_out && !gc__supply_is_host();
+    if (advises) gc__os_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
+    if (advises && region->populated) gc__os_prefer_small_pages((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
     region->populated &= !zero;
@@ -6596,8 +6568,6 @@ typedef struct gc__holes {
     size_t bytes;       /* the sum of the listed holes; atomic */
 } gc__holes;
 
-#define GC__PASSED 8 /* holes in generation 2 that a thread has passed over */
-
 /* Holes that one thread has to itself, linked by their second words. They count as allocated. */
 typedef struct gc__local_spans {
     gc_word first;
@@ -6607,9 +6577,6 @@ typedef struct gc__local_spans {
     size_t most;       /* bytes requested */
     gc__region *old;   /* the region of generation 2 that the thread fills; NULL: none */
     size_t born_bytes; /* of objects there that were not counted yet */
-    /* Holes that were too small for the object that needed one, as pairs of addresses; the number of the next. */
-    uintptr_t passed[2 * GC__PASSED];
-    unsigned passed_next;
 } gc__local_spans;
 
 /* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms define their
@@ -7790,11 +7757,6 @@ GC__FN void gc__index_anew(gc__region *region) {
         __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
 }
 
-/* Returns whether an object that is born old may refer to a young one. */
-GC__FN bool gc__born_needs_cards(const gc_heap *heap) {
-    return gc__counted(&heap->generation_bytes[0]) || gc__counted(&heap->generation_bytes[1]) || heap->nursery_survivor_bytes;
-}
-
 /* Makes the objects known that were born old in the thread's window. */
 GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
@@ -7804,7 +7766,8 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
-    if (!gc__born_needs_cards(heap)) return;
+    if (!gc__counted(&heap->generation_bytes[0]) && !gc__counted(&heap->generation_bytes[1]) && !heap->nursery_survivor_bytes)
+        return; /* there is no young object to which these may refer */
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
 }
 
@@ -7849,7 +7812,6 @@ GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
 /* Ends the filling of a region of generation 2. The rest of its holes waits for the next cycle. */
 GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     gc__born_count(heap, spans);
-    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
     spans->old = NULL;
 }
 
@@ -7919,7 +7881,6 @@ GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
     spans->left_bytes += spans->bytes;
     spans->first = spans->bytes = 0;
     spans->old = NULL;
-    memset(spans->passed, 0, sizeof spans->passed);
 }
 
 /* Lists the holes, which count as allocated. */
@@ -7989,7 +7950,6 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
 /* From this size on an object that is born old gets a fresh region, if there is one, rather than the next hole that is
    large enough: all smaller ones before it would be lost. */
 #define GC__BORN_LARGE ((size_t)1024)
-#define GC__BORN_HOLE ((size_t)32) /* smaller holes are not kept */
 #define GC__BORN_DENSE 16 /* a region with less than 1/n of it in holes is not filled */
 
 /* Returns whether the next windows are opened in generation 2. */
@@ -7998,39 +7958,14 @@ GC__FN bool gc__is_born_old(const gc_heap *heap) {
     return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
-/* Keeps a hole for a smaller object, instead of the one that was kept longest. */
-GC__FN void gc__born_pass(gc__local_spans *spans, uintptr_t from, uintptr_t end) {
-    if (end - from < GC__BORN_HOLE) return;
-    uintptr_t *pair = &spans->passed[2 * (spans->passed_next++ % GC__PASSED)];
-    pair[0] = from;
-    pair[1] = end;
-}
-
-/* Returns a hole with room for `bytes`: one that was passed over, or the next one in the region that the thread fills; 0 if
-   there is none. */
-GC__FN uintptr_t gc__born_find(gc__local_spans *spans, size_t bytes, uintptr_t *end) {
-    for (uintptr_t *pair = spans->passed; pair < spans->passed + 2 * GC__PASSED; pair += 2) {
-        if (pair[1] - pair[0] < bytes) continue;
-        uintptr_t from = pair[0];
-        *end = pair[1];
-        pair[0] = pair[1] = 0;
-        return from;
-    }
-    uintptr_t from;
-    while ((from = gc__hole_by_marks(spans->old, gc__min(bytes, GC__BORN_HOLE), end)) != 0 && *end - from < bytes)
-        gc__born_pass(spans, from, *end);
-    return from;
-}
-
 /* Opens the thread's window, which is full, in a hole with room for `bytes` in a region that the thread fills. Returns
    false if there is none. */
 GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
-    uintptr_t end, from;
+    uintptr_t end;
     if (!spans->old || (window->region && !gc__window_is_old(window))) return false;
     gc__allocation_flush(window, zeroed);
-    from = gc__born_find(spans, bytes, &end);
+    uintptr_t from = gc__hole_by_marks(spans->old, bytes, &end);
     if (!from) return false;
-    if (window->region) gc__born_pass(spans, (uintptr_t)window->next, (uintptr_t)window->end);
     gc__window_set(window, gc__region_of(from), from, end);
     gc__allocation_extend(window->region->heap, window, zeroed, bytes);
     return true;
@@ -8139,15 +8074,13 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window
 #define GC__LEFT_BYTES ((uintptr_t)1 << 20)
 #define GC__LOCK_SPINS 400 /* polls before a thread that waits for the lock sleeps: the time of a short collection */
 
-/* Takes the lock. Going to sleep and being woken takes longer than many collections, so the thread polls first, unless
-   another thread, for which the lock's owner waits, may need the processor. */
-GC__FN void gc__lock_take_soon(gc_heap *heap) {
-    unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
-    for (; spins < GC__LOCK_SPINS; spins++) {
-        if (gc__lock_is_free(&heap->threads->lock) && gc__lock_try(&heap->threads->lock)) return;
+/* Takes the lock, after polling this often for it: going to sleep and being woken takes longer than many locks are held. */
+GC__FN void gc__lock_take_polling(gc__lock *lock, unsigned polls) {
+    for (; polls; polls--) {
+        if (gc__lock_is_free(lock) && gc__lock_try(lock)) return;
         gc__cpu_pause();
     }
-    gc__lock_take(&heap->threads->lock);
+    gc__lock_take(lock);
 }
 
 /* Returns whether the calling thread is a collector thread that runs a trace function: the collecting thread waits for
@@ -8182,7 +8115,8 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
         gc__my_host = heap;
         gc__my_parked++;
     }
-    gc__lock_take_soon(heap);
+    /* If there are fewer processors than threads, one for which the lock's owner waits may need this one. */
+    gc__lock_take_polling(&heap->threads->lock, __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? 0 : GC__LOCK_SPINS);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);
@@ -8789,9 +8723,10 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     }
     return former;
 }
+/* The collector's state of a heap: between collections, and during the collection that runs. */
+
+
 /* The purpose and the plan of a collection: decided by policy, and constant from condemning on. */
-
-
 typedef enum gc__purpose {
     GC__YOUNG,           /* traces young generations */
     GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
@@ -8848,8 +8783,6 @@ typedef struct gc__plan {
 GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
     return plan->purpose >= GC__MARK_BEGIN && plan->purpose <= GC__MARK_END;
 }
-/* The collector's state of a heap: between collections, and during the collection that runs. */
-
 
 /* What was counted when an allocation met the limit. */
 typedef struct gc__overhead {
@@ -8904,10 +8837,6 @@ typedef struct gc__discovered {
 } gc__discovered;
 #define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
 
-GC__FN void gc__discovered_begin(gc__discovered *notes) {
-    notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
-}
-
 GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *entries) {
     size_t count = notes->words.count;
     if (!gc__words_reserve(&notes->words, count + GC__DISCOVERED_WORDS)) return false;
@@ -8953,8 +8882,7 @@ typedef struct gc__cycle {
     /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
     size_t staying_bytes, staying_kept_bytes;
     gc__small_regions old_small;         /* of generation 2, after a full collection */
-    bool condemns_old; /* old regions are condemned, with what the marker has marked, until the sweep */
-    gc__region *condemned_old;           /* the list of these regions */
+    gc__region *condemned_old;           /* the list of old regions with what the marker has marked; NULL: none is condemned */
     gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
@@ -9029,12 +8957,10 @@ typedef struct gc__old_walk {
     uint8_t entry;
 } gc__old_walk;
 
-GC__FN bool gc__has_many_regions(const gc_heap *heap) { return heap->held_regions >= gc__regions_used() / GC__WALK_PART; }
-
 GC__FN gc__old_walk gc__old_begin(const gc_heap *heap, gc__region *list, uint8_t entry) {
     gc__region *regions = gc__the_arena.regions;
     gc__old_walk by_list = {heap, list, NULL, entry}, by_table = {heap, regions + gc__regions_used(), regions, entry};
-    return gc__has_many_regions(heap) ? by_table : by_list;
+    return heap->held_regions >= gc__regions_used() / GC__WALK_PART ? by_table : by_list;
 }
 
 /* Returns the next region, or NULL after the last one. The walk goes on before the caller puts the region into
@@ -9406,8 +9332,6 @@ GC__FN void gc__stores_forget(gc_heap *heap) {
     heap->pause.remembered_slots = stores->found;
     heap->stats.remembered_slots += stores->found;
 }
-
-GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->most * sizeof *stores->entries; }
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
    A slot that is found is prefetched into a small FIFO and processed some slots later, when its referent has reached
@@ -9677,20 +9601,10 @@ GC__FN uint32_t gc__workers_random(gc__workers *workers) {
     return workers->random ^= workers->random << 5;
 }
 
-/* Takes the lock. It spins first, since the lock is held for less time than a thread takes to sleep and be woken. */
-GC__FN void gc__workers_lock(gc__workers *workers) {
-    unsigned spins = __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0;
-    for (; spins; spins--) {
-        if (gc__lock_is_free(&workers->lock) && gc__lock_try(&workers->lock)) return;
-        gc__cpu_pause();
-    }
-    gc__lock_take(&workers->lock);
+GC__OUT_OF_LINE void gc__workers_lock(gc__workers *workers) {
+    gc__lock_take_polling(&workers->lock, __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0);
 }
 
-/* Returns about how much memory the worker's own marks take. */
-GC__FN size_t gc__own_marks_bytes(const gc__worker_thread *thread) {
-    return gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
-}
 GC__FN void gc__own_marks_free(gc__worker_thread *thread) {
     gc__words_free(&thread->own_marks);
     thread->stale.count = thread->own_stripes = 0;
@@ -10178,8 +10092,6 @@ typedef struct gc__marker {
     uint64_t began_ns, waited_ns; /* when the cycle began; how long mutators have waited for the marker */
     unsigned starved;             /* consecutive waits during which the marker has done nothing */
     uint64_t late_ns;             /* how late the system woke waiting mutators recently, on average */
-    /* Regions below the first number have memory for their next mark bits; those below the second should have. */
-    size_t provided, provided_end;
     bool done;                    /* nothing is left to scan except what waits for the final pause; atomic */
     gc_reason reason;             /* the reason of the collection that began the cycle */
     bool gives_back;              /* some memory has still to be returned to the system; atomic */
@@ -10694,19 +10606,6 @@ GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
     if (found) return GC_OK;
     return gc__fail(GC_ERROR_MISUSE, "gc_roots_remove: no roots were added at %p", slots);
 }
-/* Ambiguous objects: condemned objects that conservative words found. Their mark bits are set before the trace,
-   since they must stay; but they are scanned only when a reference reaches them, or when everything else has been
-   traced. What is still unreached then is retained by conservative words alone, and so is what only it leads to:
-   statistics count both. heap->cycle->ambiguous maps each ambiguous object to whether it was reached. */
-
-
-/* Empties the map and makes room for every conservative pin. Returns false if there is no memory. */
-GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
-    size_t found = 0;
-    for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
-    gc__map_reset(&heap->cycle->ambiguous);
-    return !found || gc__map_reserve(&heap->cycle->ambiguous, found);
-}
 /* Sliding: the last resort of a full heap whose holes are too small, and that has no free region to copy to.
 
    Before the trace begins, regions are copied one after the other to fresh ones, object by object in the order of
@@ -10833,7 +10732,7 @@ GC__HOT gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
         if (!packing.into) gc__slide_open(&packing);
         region->offset_table = &places->words[each * count++];
         gc__slide_region(&packing, region, region->offset_table);
-        gc__region_set_slid(region);
+        gc__region_set_entries(region, GC__VERDICT_SLID);
     }
     gc__slide_close(&packing);
     if (packing.spare) {
@@ -12385,12 +12284,6 @@ GC__FN void gc__own_marks_clear_stripe(gc__worker_thread *thread, size_t piece) 
     memset(&thread->own_marks.words[first], 0, GC__STRIPE_WORDS * sizeof(uint64_t));
 }
 
-/* Schedules the worker's marks in the stripe for clearing. */
-GC__FN void gc__own_marks_drop(gc__worker_thread *thread, size_t piece) {
-    thread->own_stripes++;
-    if (!gc__words_push(&thread->stale, piece)) gc__own_marks_clear_stripe(thread, piece);
-}
-
 /* Clears a worker's own marks of earlier runs, before it marks. The worker does that itself, since the marks are in
    its processor's cache. */
 GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
@@ -12481,7 +12374,10 @@ GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, 
     }
     if (!count || !own[0]) return;
     for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__STRIPE_WORDS + i);
-    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
+    for (unsigned i = 0; i < count; i++) { /* each worker clears its marks before it marks again */
+        marked[i]->own_stripes++;
+        if (!gc__words_push(&marked[i]->stale, piece)) gc__own_marks_clear_stripe(marked[i], piece);
+    }
 }
 
 /* Adds what the workers have marked in a condemned region to its count. */
@@ -12525,7 +12421,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
 }
 
 /* Goes on alone after the run was stopped. */
-GC__FN void gc__trace_with_one(gc__worker *worker) {
+GC__COLD void gc__trace_with_one(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *self = &workers->threads[0];
     bool remembers = gc__worker_remembers(worker);
@@ -12563,7 +12459,7 @@ GC__FN void gc__workers_close_windows(gc__workers *workers) {
 }
 
 /* Lets all workers trace from what the first worker holds, and from `units`, until nothing is left. */
-GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
+GC__COLD void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
     gc__workers *workers = worker->workers;
     bool overflowed = worker->overflowed;
     workers->remember_all = worker->remember_all;
@@ -12584,7 +12480,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
     gc__workers_set_many(workers, false);
     gc__shade_met(workers, worker);
     for (gc__region *region = condemned; region; region = region->next) gc__workers_merge_marks(region);
-    if (worker->cycle->condemns_old) gc__workers_merge_old(worker->heap);
+    if (worker->cycle->condemned_old) gc__workers_merge_old(worker->heap);
     for (unsigned i = 0; i < workers->count; i++) {
         overflowed |= workers->threads[i].worker.overflowed;
         workers->threads[i].worker.overflowed = false;
@@ -12617,20 +12513,22 @@ GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*j
     (void)worker;
     for (size_t i = 0; i < units; i++) job(context, i);
 }
-
-/* Calls the job for each unit outside of a collection's trace. The heap's lock is held. */
-GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
-    gc__workers *workers = gc__heap_workers(heap);
-    gc__worker alone, *worker = workers ? &workers->threads[0].worker : &alone;
-    memset(&alone, 0, sizeof alone);
-    struct gc__workers *before = worker->workers;
-    worker->workers = workers && !workers->runs && gc__min(workers->count, workers->most) > 1 ? workers : NULL;
-    gc__workers_each(worker, units, job, context);
-    worker->workers = before;
-}
 /* The trace of a collection: from roots, then from dirty cards and remembered slots, and last from objects that only
    conservative words have found. */
 
+
+/* Ambiguous objects: condemned objects that conservative words found. Their mark bits are set before the trace,
+   since they must stay; but they are scanned only when a reference reaches them, or when everything else has been
+   traced. What is still unreached then is retained by conservative words alone, and so is what only it leads to:
+   statistics count both. heap->cycle->ambiguous maps each ambiguous object to whether it was reached. */
+
+/* Empties the map and makes room for every conservative pin. Returns false if there is no memory. */
+GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
+    size_t found = 0;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
+    gc__map_reset(&heap->cycle->ambiguous);
+    return !found || gc__map_reserve(&heap->cycle->ambiguous, found);
+}
 
 /* Sets the mark bits of ambiguous objects. */
 GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
@@ -12946,11 +12844,6 @@ GC__FN bool gc__marker_take_chunks(gc_heap *heap, size_t most) {
     return true;
 }
 
-/* Returns whether so many chunks are whole that the next collection would wait for them to be taken. */
-GC__FN bool gc__marker_has_many_chunks(const gc_heap *heap) {
-    return __atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= heap->marker->taken_chunks + GC__CHUNKS_MANY;
-}
-
 /* Looks at open chunks, for what is only there would have to be traced in the final mark. Returns whether that has led
    to something new. */
 GC__FN bool gc__marker_look_at_open_chunks(gc_heap *heap) {
@@ -13065,7 +12958,6 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->starved = 0;
     marker->candidates_begin = NULL;
     marker->remark = GC__REMARK_NEEDLESS;
-    marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!region->stale && !region->unscanned,
@@ -13190,23 +13082,6 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* Drops what the marker has counted in a candidate region, since its live objects are copied. */
-GC__FN void gc__marker_drop(gc__region *region) {
-    if (region->generation < 2) return;
-    region->next_live_bytes = 0;
-    region->unscanned = 0;
-}
-
-/* Condemns in the final mark the regions of generation 2 that are not evacuated, with the objects that are marked in
-   them: the marker's bits are their mark bits, and `next_live_bytes` counts them. Region descriptors do not change
-   until the sweep. */
-GC__FN void gc__marker_condemn_old(gc_heap *heap) {
-    heap->cycle->condemned_old = heap->regions[2];
-    heap->cycle->condemns_old = true;
-    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
-    heap->regions[2] = NULL;
-}
-
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
@@ -13242,11 +13117,6 @@ GC__FN void gc__remark_drain(gc_heap *heap) { (void)heap; }
 #define GC__DENSITY_TIGHT 75   /* up to which it is if the heap is near its limit or a fifth of it is holes */
 #define GC__HOLE_COST 6        /* cost of allocating bytes in holes, as a multiple of the cost of marking them */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is recycled */
-
-GC__FN unsigned gc__density(const gc__region *region) {
-    size_t percent = region->live_bytes * 100 / GC_REGION_BYTES;
-    return percent < 100 ? (unsigned)percent : 100;
-}
 
 /* Returns whether the nursery and the copies of its survivors will soon exceed the limit. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
@@ -13301,11 +13171,6 @@ GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *r
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
-}
-
-/* Returns whether the region's objects have survived a collection, so that its density is known. */
-GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
-    return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
 /* Returns the room for copies in the region's holes of at least `least` bytes: a part of each hole will stay unused. */
@@ -13434,7 +13299,8 @@ GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (region->kind == GC__SMALL && !region->linear)
-                bytes += (gc__region_end(region) - region->hole) / 200 * (100 - gc__density(region));
+                bytes += (gc__region_end(region) - region->hole) / 200 *
+                         (100 - gc__min(region->live_bytes * 100 / GC_REGION_BYTES, 100));
     return bytes;
 }
 
@@ -13554,12 +13420,6 @@ GC__FN bool gc__is_one_region(const gc_heap *heap) {
     return found == 1;
 }
 
-/* Returns whether heap_bytes_max, not the growth goal, caused this collection. */
-GC__FN bool gc__is_limited(const gc_heap *heap) {
-    return heap->options.heap_bytes_max &&
-           (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
-}
-
 /* Returns whether nearly all young objects are likely to survive, and become old at once. Then regions that are full
    of them are promoted in place, unless holes are to be filled: copies take three times as long, and memory that may
    not be there. */
@@ -13601,7 +13461,10 @@ GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     plan->evacuate_old = plan->request.compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     gc__space_survey(heap, plan, &space);
     gc__fit_evacuation(heap, plan, &space);
-    if (!plan->into_holes && (gc__is_limited(heap) || plan->pin_fragmented)) gc__plan_recycling(heap, plan, &space);
+    /* Was the collection caused by heap_bytes_max rather than the growth goal? */
+    bool limited = heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT;
+    if (!plan->into_holes && ((limited && heap->options.heap_bytes_max) || plan->pin_fragmented))
+        gc__plan_recycling(heap, plan, &space);
 }
 
 /* Returns up to which predicted percentage of survival young regions are evacuated. */
@@ -13668,7 +13531,8 @@ GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
 GC__FN uint8_t gc__verdict_by_density(gc_heap *heap, gc__region *region, uint8_t move) {
     const gc__plan *plan = heap->cycle->plan;
     int percent = (int)gc__predicted_percent(heap, region);
-    bool old = gc__is_survivor(heap, region);
+    /* The density of a region is known if its objects have survived a collection. */
+    bool old = region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
     if (percent <= (old ? plan->evacuate_old : plan->evacuate_young)) return move;
     bool partly = old ? plan->evacuate_old_partly : plan->evacuate_young_partly;
     if (!partly || percent != plan->evacuate_partly) return GC__MARK;
@@ -13840,11 +13704,6 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     return bytes > left ? bytes - left : 0;
 }
 
-/* Remembers the off-heap bytes that are left after a collection. */
-GC__FN void gc__external_count_left(gc_heap *heap) {
-    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
-}
-
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
     gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than the heap can ever hold", bytes);
@@ -13880,13 +13739,10 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
 #define GC__NURSERY_GROWTH 4
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
-GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
-    return heap->options.growth_percent ? heap->options.growth_percent : 100;
-}
-
 /* Returns by how much the heap may grow beyond its live bytes. */
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
+    unsigned percent = heap->options.growth_percent ? heap->options.growth_percent : 100;
+    size_t growth = gc__times_at_most(live_bytes / 100, percent, GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
     growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
@@ -13902,13 +13758,6 @@ GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
-/* Returns the growth of a heap that is marked concurrently: half of the room to the limit is left for what mutators
-   allocate during the marking. */
-GC__COLD size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
-    return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
-}
-
 /* Sets the goal after a full collection: what the heap should hold at most until the next one has ended, without the
    share that tables take of it. */
 GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
@@ -13918,7 +13767,10 @@ GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
-    heap->pace->full_threshold = live_bytes + gc__growth_concurrent(heap, live_bytes);
+    /* With concurrent marking, half of the room to the limit is left for what mutators allocate meanwhile. */
+    size_t left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
+    size_t due = gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
+    heap->pace->full_threshold = live_bytes + due;
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
     if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
@@ -14174,15 +14026,10 @@ GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* Returns whether the time of the collection is irrelevant for the nursery. */
+/* Returns whether the time of the collection is irrelevant for the nursery. Then the thread's clock, a system call, is
+   read for large heaps only: a program may collect a nearly empty one thousands of times. */
 GC__COLD bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
-}
-
-/* Returns whether the thread's clock, a system call, is read: a program may collect a nearly empty heap thousands of
-   times. */
-GC__COLD bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
-    return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
 #define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each surviving MiB, before it was measured */
@@ -14392,7 +14239,7 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
     heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
-    gc__external_count_left(heap);
+    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
     gc__pace_release(heap, generation);
 }
 /* Concurrent cycles: which heaps can have them, when one begins and ends, and whether the marker keeps up. */
@@ -14558,13 +14405,6 @@ GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
-/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
-   creating a heap. The world is stopped. */
-GC__COLD void gc__limit_look(gc_heap *heap) {
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
-        gc__limit_set(heap, 0, gc__container_share());
-}
-
 #define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
 #define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
 
@@ -14573,18 +14413,6 @@ GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
     return bytes - gc__min(bytes, heap->full_bytes);
-}
-
-GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
-    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
-    gc__heap_fail_with_others(heap);
-}
-
-/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
-   allocate nothing even after they were destroyed, since their places are reused for handles only. */
-GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
-    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
 }
 
 static const char gc__room_for_handles[] =
@@ -14598,8 +14426,15 @@ GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {
         size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
-        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
-        if (!fits) gc__metadata_fail(heap, remedy);
+        /* One region is left to objects: a heap whose memory handles have taken entirely could allocate nothing even after
+           they were destroyed, since their places are reused for handles only. */
+        size_t metadata = gc__counted(&heap->metadata_bytes) + bytes, region = GC_REGION_BYTES + gc__table_bytes(1, 0);
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && metadata + region <= heap->limit_bytes;
+    }
+    if (!fits) {
+        gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
+                 gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
+        gc__heap_fail_with_others(heap);
     }
     if (fits) gc__count(&heap->metadata_bytes, bytes);
     if (!locked) return fits;
@@ -15152,13 +14987,9 @@ typedef struct gc__verifier {
     size_t objects;
     /* Types found sound in this pass, by a hash of the address: checking one asks the system. */
     const gc_type *sound_types[256];
-    uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    uint64_t *reached;               /* checkmark: a bit per 8 bytes of the arena in use, biased like mark bits */
     gc__words stack;
     size_t reached_count;
-    /* If several threads verify, faults are only recorded here, and one thread finds them again and reports them. */
-    bool *unsound;
-    bool *traced;  /* likewise, whether there are trace functions to be called */
-    bool rest;     /* only objects with trace functions are visited */
     gc__map remembered; /* the slots that young collections find in the store buffer */
 } gc__verifier;
 
@@ -15168,21 +14999,6 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
     if (!count || !gc__map_reserve(&verifier->remembered, count)) return;
     for (size_t i = 0; i < count; i++)
         if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
-}
-
-GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
-    size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
-    for (size_t i = 0; i < count; i++) /* there was no memory for the map */
-        if (verifier->heap->stores->entries[i].slot & GC__STORE_TAG &&
-            (verifier->heap->stores->entries[i].slot & ~GC__STORE_TAG) == slot)
-            return true;
-    return gc__map_find(&verifier->remembered, slot) != NULL;
-}
-
-/* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
-GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
-    if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
-    return verifier->unsound != NULL;
 }
 
 /* Returns the name of the object's field at an offset, or of the element's field there, and its length in *length.
@@ -15359,15 +15175,15 @@ GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value)
     uintptr_t ref = gc__slot_ref(slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
-    if (fault && gc__verify_discovered(verifier)) return;
     if (fault) gc__verify_fault(verifier, slot, ref, fault, false);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         /* The slot's own card, or the owner's, shows that the slot must be looked at. */
         owned ? verifier->holder : (uintptr_t)slot;
-    if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
+    if (!verifier->holder || !gc__ranks_need_card(gc__barrier_ranks(&gc__tables, (void *)place, (void *)ref))) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__verify_is_remembered(verifier, place) || gc__verify_discovered(verifier)) return;
+    bool unknown = !verifier->remembered.capacity && gc__stores_count(verifier->heap->stores); /* no memory for the map */
+    if (unknown || gc__map_find(&verifier->remembered, place)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -15407,7 +15223,6 @@ GC__COLD bool gc__verify_header(void *context, uintptr_t object) {
     const gc_type **sound = &verifier->sound_types[((uintptr_t)type >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
     if (type == *sound) return true;
     const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
-    if (fault && gc__verify_discovered(verifier)) return false;
     if (fault)
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
@@ -15422,13 +15237,8 @@ GC__COLD bool gc__verify_header(void *context, uintptr_t object) {
 
 GC__COLD bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
-    verifier->objects += !verifier->rest;
+    verifier->objects++;
     verifier->holder = object;
-#if !GC_HAS_MODEL
-    bool traced = gc__object_type(object)->trace != NULL;
-    if (traced && verifier->traced) __atomic_store_n(verifier->traced, true, __ATOMIC_RELAXED);
-    if (traced ? verifier->traced != NULL : verifier->rest) return true;
-#endif
     gc__object_visit_entries(object, &verifier->visitor);
     return true;
 }
@@ -15439,14 +15249,12 @@ GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
     if (region->base < gc__barrier_bound(&tables->lowest) || end > gc__barrier_bound(&tables->highest) ||
-        (young && (region->base < gc__barrier_bound(&tables->low) || end > gc__barrier_bound(&tables->high)))) {
-        if (gc__verify_discovered(verifier)) return;
+        (young && (region->base < gc__barrier_bound(&tables->low) || end > gc__barrier_bound(&tables->high))))
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "
                   "a fault of the collector, please report it",
                   verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)region->base,
                   region->generation);
-    }
     gc__region_walk(region, gc__verify_header, verifier);
 }
 
@@ -15454,52 +15262,6 @@ GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
 GC__COLD void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor;
     if (flags & GC_SLOT_ACTIVE) gc__root_remember((gc_word *)slot, count, gc__flags_value(flags));
-}
-
-/* The work that several threads share: first all regions' headers, and then their slots. */
-typedef struct gc__verify_job {
-    const gc__verifier *verifier;
-    gc__words regions;
-    bool slots, unsound, traced; /* the last two are atomic */
-    size_t objects;              /* atomic */
-} gc__verify_job;
-
-GC__COLD void gc__verify_unit(void *context, size_t unit) {
-    gc__verify_job *job = (gc__verify_job *)context;
-    gc__region *region = (gc__region *)job->regions.words[unit];
-    gc__verifier verifier = *job->verifier;
-    if (__atomic_load_n(&job->unsound, __ATOMIC_RELAXED)) return;
-    verifier.unsound = &job->unsound;
-    verifier.traced = &job->traced;
-    if (job->slots) {
-        gc__region_walk(region, gc__verify_object, &verifier);
-        __atomic_fetch_add(&job->objects, verifier.objects, __ATOMIC_RELAXED);
-        return;
-    }
-    gc__verify_region(&verifier, region);
-    if (!__atomic_load_n(&job->unsound, __ATOMIC_RELAXED)) gc__region_index(region);
-}
-
-/* Verifies the regions on all workers, except what trace functions would report. Returns false if there is a fault,
-   if trace functions remain, or if there is no memory for the list. */
-GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
-    gc_heap *heap = verifier->heap;
-    gc__verify_job job;
-    memset(&job, 0, sizeof job);
-    job.verifier = verifier;
-    bool sound = gc__heap_workers(heap) != NULL;
-    for (int g = 0; sound && g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; sound && region; region = region->next)
-            sound = gc__words_push(&job.regions, (uintptr_t)region);
-    for (int pass = 0; pass < 2 && sound; pass++) {
-        job.slots = pass;
-        gc__workers_each_of(heap, job.regions.count, gc__verify_unit, &job);
-        sound = !job.unsound;
-    }
-    gc__words_free(&job.regions);
-    verifier->objects = sound ? job.objects : 0;
-    verifier->rest = sound;
-    return sound && !job.traced;
 }
 
 static uint64_t gc__verifications; /* verifications that found no fault, in all heaps; atomic */
@@ -15515,10 +15277,9 @@ GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verify_remembered(&verifier);
     gc_visitor active = {gc__verify_visit_active};
     gc__roots_visit(heap, &active);
-    bool shared = gc__verify_shared(&verifier);
-    for (int g = 0; !verifier.rest && g < GC_GENERATIONS; g++)
+    for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);
-    for (int g = 0; !shared && g < GC_GENERATIONS; g++)
+    for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__verify_object, &verifier);
     verifier.holder = 0;
@@ -15533,19 +15294,15 @@ GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
 /* Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
 
 
-GC__COLD size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
-
 GC__COLD void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
     if (!ref || !gc__in_arena(ref)) return;
-    size_t index = gc__checkmark_index(ref);
-    uint8_t bit = (uint8_t)(1u << (index & 7));
-    if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
+    if (gc__region_of(ref)->heap == verifier->heap && gc__bit_get(verifier->reached, ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) {
         verifier->when = "after";
         gc__verify_fault(verifier, slot, ref, fault, false);
     }
-    verifier->reached[index >> 3] |= bit;
+    gc__bit_set(verifier->reached, ref);
     verifier->reached_count++;
     if (!gc__words_push(&verifier->stack, ref))
         gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
@@ -15582,8 +15339,7 @@ GC__COLD size_t gc__count_marks(const gc_heap *heap) {
 
 GC__COLD bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     const gc__verifier *verifier = (const gc__verifier *)visitor;
-    size_t index = gc__checkmark_index(object);
-    return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
+    return !gc__in_arena(object) || gc__bit_get(verifier->reached, object);
 }
 
 /* Checks after the sweep that everything reachable has survived; and nothing else, if the whole heap was traced at
@@ -15595,11 +15351,12 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     verifier.visitor.visit = gc__checkmark_visit;
     verifier.by = "checkmark";
     verifier.heap = heap;
-    verifier.reached = (uint8_t *)gc__os_map(bytes);
-    if (!verifier.reached) {
+    char *memory = (char *)gc__os_map(bytes);
+    if (!memory) {
         gc__warn(&heap->options, "checkmark was left out: the system gives no memory for its bits");
         return;
     }
+    verifier.reached = gc__side_bits(memory);
     for (size_t i = 0; i < heap->cycle->roots.count; i++) {
         gc_word *slot = (gc_word *)(heap->cycle->roots.words[i] & ~(uintptr_t)1);
         gc__checkmark_reach(&verifier, gc__slot_ref(slot, heap->cycle->roots.words[i] & 1), slot);
@@ -15625,7 +15382,7 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
                   "collector, please report it",
                   (unsigned long long)heap->collection.number, survivors, verifier.reached_count);
     gc__words_free(&verifier.stack);
-    gc__os_unmap(verifier.reached, bytes);
+    gc__os_unmap(memory, bytes);
 }
 /* The shadow heap (GC_SHADOW_HEAP): a second copy of what old slots hold, written by the barrier and updated after
    each collection. A slot that differs from its shadow was stored to without the barrier, even if its card happens
@@ -15649,9 +15406,6 @@ GC__COLD gc_result gc__shadow_open(void) {
         "GC_SHADOW_HEAP",
         gc__the_arena.bytes >> 20, gc__supply_refusal(gc__the_arena.bytes));
 }
-
-/* Forgets the shadow, which is unmapped with the arena. */
-GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
@@ -16093,14 +15847,6 @@ GC__COLD void gc__pause_begin(gc_heap *heap) {
     pause->held_bytes = gc__bytes_in_use(heap);
     pause->goal_bytes = heap->goal_bytes;
     pauses->help_ns = threads->stop_started_ns = 0;
-}
-
-GC__COLD uint64_t gc__pause_until_now(const gc_heap *heap) {
-    return gc__ns_since(gc__os_now_ns(), heap->pauses->began_ns);
-}
-/* Returns how much of the pause came before the collection's phases. */
-GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
-    return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
 GC__COLD void gc__pause_describe(gc_heap *heap) {
@@ -17129,11 +16875,6 @@ GC__INLINED void gc__barrier_after_words(gc_word *slots, size_t count, bool valu
     }
 }
 
-/* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
-GC__FN bool gc__barrier_is_idle(const void *slot) {
-    return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
-}
-
 /* Runs the barrier for slots of one old object, except slots in a dirty card, which need none unless old objects are
    being marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
@@ -17155,7 +16896,8 @@ GC__FN void gc__stored_before(const void *slots, size_t words) {
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
     gc__store_shadow(slots, count * (value ? GC_VALUE_BYTES / 8 : 1));
-    if (!count || gc__barrier_is_idle(slots)) return;
+    /* All slots of an object have one age, and those of a young one need no barrier, whatever they hold. */
+    if (!count || (GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slots >> GC_REGION_SHIFT] == 0)) return;
     if (GC__BARRIER_ANYWHERE)
         gc__barrier_after_cards((gc_word *)slots, count, value);
     else
@@ -17351,7 +17093,7 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
         gc__worker_thread *thread = &workers->threads[i];
         gc__words *lists[] = {&thread->stack, &thread->live, &thread->stale, &thread->refused, &thread->seen,
                               i ? NULL : &workers->for_host, &workers->cards};
-        bytes += gc__own_marks_bytes(thread);
+        bytes += gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
         if (release) gc__own_marks_free(thread);
         for (size_t k = 0; k < sizeof lists / sizeof *lists && lists[k]; k++) {
             bytes += gc__words_bytes(lists[k]);
@@ -17365,7 +17107,7 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
 GC__COLD void gc__metadata_set(gc_heap *heap, bool release) {
     if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) +
+                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + heap->stores->most * sizeof(gc__store) +
                    heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
                    heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
@@ -17404,7 +17146,8 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
        host, would mistake the stale ranks for those of a slot that needs a card, and slots outside the heap have
        none. */
     bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
-    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
+    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed)
+        *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
@@ -17467,7 +17210,6 @@ GC__FN void gc__sweep_old(gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL; heap->pause.regions++) gc__sweep_marked(heap, region);
     heap->cycle->condemned_old = NULL;
-    heap->cycle->condemns_old = false;
 }
 
 GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
@@ -17492,7 +17234,7 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
-    if (GC__HAS_MARKER && heap->cycle->condemns_old) gc__sweep_old(heap);
+    if (GC__HAS_MARKER && heap->cycle->condemned_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     if (heap->plane != heap->mark_plane) heap->old_stale = heap->regions[2];
     heap->plane = heap->mark_plane;
@@ -17546,13 +17288,6 @@ GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test.collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
 }
 
-/* Returns whether the collection that is due is the final mark of a cycle whose marking is done, so that it traces
-   no more than a young collection does, and the heap has few handles, which several threads would share. */
-GC__FN bool gc__workers_finds_marked(const gc_heap *heap, gc__purpose purpose) {
-    bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
-    return purpose == GC__MARK_END && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
-}
-
 GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
     return generation < 2 && gc__fills_holes(heap);
 }
@@ -17562,7 +17297,10 @@ GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
    sooner, so by default only longer ones are shared. It is also called before the world is stopped. */
 GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
     size_t survivors = 0;
-    if (gc__workers_finds_marked(heap, purpose)) generation = 1;
+    /* The final mark of a cycle whose marking is done traces no more than a young collection does, and several threads
+       would share the handles if these are many. */
+    bool marked = purpose == GC__MARK_END && __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
+    if (marked && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES) generation = 1;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
     if (heap->options.test.collectors) return true;
@@ -17728,7 +17466,6 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
 #define GC__MARKING_STARVED 100
 #define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
 #define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
-#define GC__PREFAULT_REGIONS 512 /* whose mark bits a huge page has */
 #define GC__MARKER_SPINS 1500 /* polls of a collection for the marker to rest, before it sleeps: about 50 us */
 
 /* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
@@ -17754,11 +17491,6 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     if (!obstacle) return;
     gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
-}
-
-/* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
-GC__FN void gc__marking_decide(gc_heap *heap) {
-    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if !GC__HAS_MARKER
@@ -17787,35 +17519,14 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__marker *marker = heap->marker;
     if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
-    if (gc__marker_has_many_chunks(heap)) gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
+    if (__atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= marker->taken_chunks + GC__CHUNKS_MANY)
+        gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
     if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap) ||
         gc__preclean_locked(heap, pairs, gc__pairs_seek_some))
         return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
-}
-
-/* Returns the number of a region whose next mark bits should be prefaulted now, together with those of the following
-   regions in the same huge page, or SIZE_MAX if there is none. If the marker met the page first, it would wait for
-   it while a collection waits for the marker. The marker's lock is held. */
-GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
-    size_t number = heap->marker->provided;
-    if (!gc__heap_is_marking(heap) || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
-    heap->marker->provided += GC__PREFAULT_REGIONS;
-    return number;
-}
-
-/* Has the system provide the page with the region's next mark bits, without the marker's lock. */
-GC__COLD void gc__marker_provide(size_t region) {
-    uintptr_t page = gc__os_page_bytes();
-    gc__lock_take(&gc__the_arena.lock);
-    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
-    const gc__side *side = &gc__sides[GC__SIDE_MARKS_SECOND];
-    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[GC__SIDE_MARKS_SECOND];
-    bool exists = opened && side->start;
-    gc__lock_release(&gc__the_arena.lock);
-    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
 }
 
 /* Does the work of the marker's thread until that time, or until a thread waits for all to stop. Returns whether more is
@@ -17840,10 +17551,8 @@ GC__COLD void gc__marker_thread(void *context) {
         bool more = true;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
-            size_t number = gc__marker_unprovided(heap);
-            if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
+            more = gc__marker_turn(heap, GC__MARKING_STEPS);
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__marker_provide(number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
@@ -17858,17 +17567,11 @@ GC__COLD void gc__marker_thread(void *context) {
     }
 }
 
-/* Stops the marker until gc__marker_go_on. The world is stopped, and the heap's lock is held. It spins at first:
-   waiting in the system for the marker to rest would take longer. */
+/* Stops the marker until gc__marker_go_on. The world is stopped, and the heap's lock is held. */
 GC__FN void gc__marker_rest(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    unsigned spins = heap->threads->processors > 1 ? GC__MARKER_SPINS : 0;
     if (marker->has_thread) __atomic_store_n(&marker->wanted, 1u, __ATOMIC_SEQ_CST);
-    while (spins && !gc__lock_try(&marker->lock)) {
-        gc__cpu_pause();
-        spins--;
-    }
-    if (!spins) gc__lock_take(&marker->lock);
+    gc__lock_take_polling(&marker->lock, heap->threads->processors > 1 ? GC__MARKER_SPINS : 0);
     if (!gc__heap_is_marking(heap)) return;
     /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
     size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
@@ -17980,11 +17683,15 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        gc__marker_drop(region);
+        if (region->generation == 2) region->unscanned = 0, region->next_live_bytes = 0; /* what lives there is copied */
     }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
-    gc__marker_condemn_old(heap);
+    /* Regions of generation 2 that are not evacuated are condemned with what is marked in them: the marker's bits are their
+       mark bits, and `next_live_bytes` counts them. Their descriptors do not change until the sweep. */
+    heap->cycle->condemned_old = heap->regions[2];
+    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
+    heap->regions[2] = NULL;
     worker->edges = 0;
     gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
@@ -18066,10 +17773,8 @@ GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
 }
 
 #endif
-/* When slots are remembered instead of cards. */
 
-
-/* Slots are remembered if scanning cards takes 1/n of a pause within the goal. */
+/* Stores into old objects are remembered by slots instead of cards if scanning cards takes 1/n of a pause within the goal. */
 #define GC__REMEMBERING_SHARE 8
 #define GC__REMEMBERING_CARD_NS 250
 #define GC__REMEMBERING_FEW 64 /* slots in a collection that do not justify a call for each store into an old object */
@@ -18145,8 +17850,10 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     }
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
-    collection->pause_ns = gc__pause_until_now(heap);
-    gc__phases_share(heap, gc__ns_since(collection->pause_ns, gc__pause_before_phases(heap)));
+    const gc__pauses *pauses = heap->pauses;
+    collection->pause_ns = gc__ns_since(gc__os_now_ns(), pauses->began_ns);
+    uint64_t before_phases = gc__ns_since(pauses->stopped_ns, pauses->began_ns) + heap->pause.marker_ns;
+    gc__phases_share(heap, gc__ns_since(collection->pause_ns, before_phases));
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;
@@ -18160,15 +17867,11 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
     heap->cycle->stacks.count = heap->cycle->reported.count = 0;
-    gc__discovered_begin(&heap->cycle->entries);
+    gc__discovered *entries = &heap->cycle->entries;
+    entries->words.count = entries->ended.count = entries->waited = entries->cleared = 0;
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));
     return !roots.failed;
-}
-
-/* Does all that needs memory, before the collection changes anything. Returns false if there is none. */
-GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
-    return gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
 }
 
 /* Closes all windows. Called only after gathering, since threads go on in their windows after a collection that is
@@ -18255,7 +17958,8 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     if (gc__verify_of(heap) & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
-    gc__limit_look(heap);
+    /* A container's limit is read once the heap has grown a little, which takes longer than creating a heap. */
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
     if (generation == 2) gc__marking_resolve(heap, true);
     gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
@@ -18292,15 +17996,18 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
     gc__policy_open(heap, request);
-    gc__marking_decide(heap);
+    /* What a remark has left to decide is decided before roots are gathered for a collection of all generations. */
+    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
     gc__cycle_open(heap);
     int generation = heap->collection.generation;
     /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
-    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
+    bool timed = !gc__pace_ignores_time(generation, request->reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
+    heap->pace->stopped_cpu_ns = timed ? gc__os_cpu_ns() : 0;
     gc__cycle_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
-    bool gathered = gc__cycle_gather(heap, generation);
+    /* All that needs memory comes before the collection changes anything. */
+    bool gathered = gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
     if (gathered) gc__cycle_run(heap);
     /* Checkmark reads the places of handles that were roots, which must not be destroyed yet. */
     bool exact = generation == 2 && !gc__is_mark_end(heap);
@@ -18767,7 +18474,7 @@ GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
     char message[GC__MESSAGE_BYTES];
     memcpy(message, gc__last_message, sizeof message);
     bool promised = record->promised;
-    if (promised) gc__finalizer_withdraw(thread);
+    if (promised) gc__finalizer_add(thread, NULL, NULL);
     bool again = gc__call_out_of_memory(thread, bytes, message);
     if (again && promised) return gc__finalizer_promise(thread);
     if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
@@ -20110,9 +19817,11 @@ GC__COLD gc_result gc__fork_open(void) {
     if (gc__fork_is_open) return GC_OK;
     return gc__fail_memory("gc_heap_create", "the handlers of fork()");
 }
+/* Creating and destroying heaps. */
+
+
 /* What a process reports about its collector: when the first heap is created, settings of the environment that have
    no effect in this process; at its end, if GC_VERBOSE is set, that the collector was in use and what it found. */
-
 
 static uint32_t gc__announced_by; /* number of the process that created the first heap; atomic; 0: there was none */
 static bool gc__is_verbose;       /* written by the thread that creates the first heap */
@@ -20189,8 +19898,6 @@ GC__COLD void gc__announce_end(void) {
     else
         fputs("was not asked to verify its heaps\n", stderr);
 }
-/* Creating and destroying heaps. */
-
 
 /* Reads a number from the environment; leaves *number unchanged if the variable is not set. Returns false, with
    gc__fail, if the value is no number. */
@@ -20288,8 +19995,8 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */
 GC__COLD void gc__arena_end(void) {
-    gc__log_close();
-    gc__shadow_close();
+    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
+    gc__shadow = NULL; /* it is unmapped with the arena */
     gc__arena_close();
 }
 
@@ -20339,6 +20046,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     heap->phase = GC_PHASE_NONE;
     heap->handles = &all->handles;
     heap->finalizers = &all->finalizers;
+    heap->finalizers->spare = &heap->finalizers->first;
     heap->stress = &all->stress;
     heap->marker = &all->marker;
     heap->pauses = &all->pauses;

@@ -70,7 +70,6 @@ GC__STYLE_BEGIN
 #include "base/text.h"              /* text of limited length */
 #include "base/map.h"               /* maps from objects to words */
 #include "space/region.h"           /* regions, mark planes, verdicts */
-#include "space/supply.h"           /* memory of the system or the host */
 #include "space/side.h"             /* side tables of the arena */
 #include "space/barrier_state.h"    /* the state that barriers read, and notification of compiled code */
 #include "space/rank.h"             /* ranks and verdicts in the tables */
@@ -91,12 +90,10 @@ GC__STYLE_BEGIN
 #include "threads/stop.h"           /* stops threads */
 #include "threads/frames.h"         /* frames of GC_ROOTS */
 #include "threads/stack.h"          /* stacks and fibers */
-#include "trace/plan.h"             /* what a collection is for, and how it goes about it */
 #include "trace/collector.h"        /* what a collection knows */
 #include "trace/old_regions.h"      /* all old regions at once */
 #include "trace/value_stacks.h"     /* stacks of values */
 #include "trace/roots.h"            /* gathering roots */
-#include "trace/ambiguous.h"        /* objects that conservative words found */
 #include "trace/worker.h"           /* one worker: mark stack, FIFO */
 #include "trace/workers.h"          /* how several workers share the trace */
 #include "trace/store_buffer.h"     /* logged stores: remembered slots, and overwritten words for the marker */
@@ -139,7 +136,6 @@ GC__STYLE_BEGIN
 #include "collection/sweep.h"       /* what becomes of condemned regions */
 #include "collection/worker_threads.h" /* the workers' threads */
 #include "collection/concurrent.h"  /* concurrent cycles in collections, and the marker's thread */
-#include "collection/remembering.h" /* when slots are remembered instead of cards */
 #include "collection/collection.h"  /* one collection from start to end */
 #include "mutator/allocate_try.h"   /* allocation without collecting */
 #include "mutator/limits.h"         /* where a limit is met, and changing limits */
@@ -147,7 +143,6 @@ GC__STYLE_BEGIN
 #include "mutator/attach.h"         /* mutator threads */
 #include "mutator/finalize.h"       /* running finalizers */
 #include "mutator/fork.h"           /* processes that fork */
-#include "mutator/announce.h"       /* what a process reports about its collector */
 #include "mutator/create.h"         /* creating and destroying heaps */
 #endif
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "../space/profiler.h"
-#include "../trace/ambiguous.h"
 #include "../trace/trace.h"
 #include "sweep.h"
 #include "../policy/next.h"
@@ -14,7 +13,6 @@
 #include "worker_threads.h"
 #include "components.h"
 #include "concurrent.h"
-#include "remembering.h"
 #include "store.h"
 
 GC__FN void gc__cycle_open(gc_heap *heap) {
@@ -52,8 +50,10 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     }
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
-    collection->pause_ns = gc__pause_until_now(heap);
-    gc__phases_share(heap, gc__ns_since(collection->pause_ns, gc__pause_before_phases(heap)));
+    const gc__pauses *pauses = heap->pauses;
+    collection->pause_ns = gc__ns_since(gc__os_now_ns(), pauses->began_ns);
+    uint64_t before_phases = gc__ns_since(pauses->stopped_ns, pauses->began_ns) + heap->pause.marker_ns;
+    gc__phases_share(heap, gc__ns_since(collection->pause_ns, before_phases));
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;
@@ -67,15 +67,11 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
     heap->cycle->stacks.count = heap->cycle->reported.count = 0;
-    gc__discovered_begin(&heap->cycle->entries);
+    gc__discovered *entries = &heap->cycle->entries;
+    entries->words.count = entries->ended.count = entries->waited = entries->cleared = 0;
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));
     return !roots.failed;
-}
-
-/* Does all that needs memory, before the collection changes anything. Returns false if there is none. */
-GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
-    return gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
 }
 
 /* Closes all windows. Called only after gathering, since threads go on in their windows after a collection that is
@@ -162,7 +158,8 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     if (gc__verify_of(heap) & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
-    gc__limit_look(heap);
+    /* A container's limit is read once the heap has grown a little, which takes longer than creating a heap. */
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
     if (generation == 2) gc__marking_resolve(heap, true);
     gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
@@ -199,15 +196,18 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
     gc__policy_open(heap, request);
-    gc__marking_decide(heap);
+    /* What a remark has left to decide is decided before roots are gathered for a collection of all generations. */
+    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
     gc__cycle_open(heap);
     int generation = heap->collection.generation;
     /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
-    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
+    bool timed = !gc__pace_ignores_time(generation, request->reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
+    heap->pace->stopped_cpu_ns = timed ? gc__os_cpu_ns() : 0;
     gc__cycle_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
-    bool gathered = gc__cycle_gather(heap, generation);
+    /* All that needs memory comes before the collection changes anything. */
+    bool gathered = gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
     if (gathered) gc__cycle_run(heap);
     /* Checkmark reads the places of handles that were roots, which must not be destroyed yet. */
     bool exact = generation == 2 && !gc__is_mark_end(heap);

@@ -77,7 +77,7 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
         gc__worker_thread *thread = &workers->threads[i];
         gc__words *lists[] = {&thread->stack, &thread->live, &thread->stale, &thread->refused, &thread->seen,
                               i ? NULL : &workers->for_host, &workers->cards};
-        bytes += gc__own_marks_bytes(thread);
+        bytes += gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
         if (release) gc__own_marks_free(thread);
         for (size_t k = 0; k < sizeof lists / sizeof *lists && lists[k]; k++) {
             bytes += gc__words_bytes(lists[k]);
@@ -91,7 +91,7 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
 GC__COLD void gc__metadata_set(gc_heap *heap, bool release) {
     if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) +
+                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + heap->stores->most * sizeof(gc__store) +
                    heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
                    heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);

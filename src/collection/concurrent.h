@@ -5,6 +5,9 @@
 #include "../space/profiler.h"
 #include "../cycle/marker.h"
 #include "../trace/trace.h"
+#include "../trace/store_buffer.h"
+#include "../trace/old_regions.h"
+#include "../policy/pace.h"
 #include "../policy/cycles.h"
 #include "../diag/pauses.h"
 
@@ -17,7 +20,6 @@
 #define GC__MARKING_STARVED 100
 #define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
 #define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
-#define GC__PREFAULT_REGIONS 512 /* whose mark bits a huge page has */
 #define GC__MARKER_SPINS 1500 /* polls of a collection for the marker to rest, before it sleeps: about 50 us */
 
 /* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
@@ -43,11 +45,6 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     if (!obstacle) return;
     gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
-}
-
-/* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
-GC__FN void gc__marking_decide(gc_heap *heap) {
-    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if !GC__HAS_MARKER
@@ -76,35 +73,14 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__marker *marker = heap->marker;
     if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
-    if (gc__marker_has_many_chunks(heap)) gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
+    if (__atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= marker->taken_chunks + GC__CHUNKS_MANY)
+        gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
     if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap) ||
         gc__preclean_locked(heap, pairs, gc__pairs_seek_some))
         return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
-}
-
-/* Returns the number of a region whose next mark bits should be prefaulted now, together with those of the following
-   regions in the same huge page, or SIZE_MAX if there is none. If the marker met the page first, it would wait for
-   it while a collection waits for the marker. The marker's lock is held. */
-GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
-    size_t number = heap->marker->provided;
-    if (!gc__heap_is_marking(heap) || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
-    heap->marker->provided += GC__PREFAULT_REGIONS;
-    return number;
-}
-
-/* Has the system provide the page with the region's next mark bits, without the marker's lock. */
-GC__COLD void gc__marker_provide(size_t region) {
-    uintptr_t page = gc__os_page_bytes();
-    gc__lock_take(&gc__the_arena.lock);
-    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
-    const gc__side *side = &gc__sides[GC__SIDE_MARKS_SECOND];
-    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[GC__SIDE_MARKS_SECOND];
-    bool exists = opened && side->start;
-    gc__lock_release(&gc__the_arena.lock);
-    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
 }
 
 /* Does the work of the marker's thread until that time, or until a thread waits for all to stop. Returns whether more is
@@ -129,10 +105,8 @@ GC__COLD void gc__marker_thread(void *context) {
         bool more = true;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
-            size_t number = gc__marker_unprovided(heap);
-            if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
+            more = gc__marker_turn(heap, GC__MARKING_STEPS);
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__marker_provide(number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
@@ -147,17 +121,11 @@ GC__COLD void gc__marker_thread(void *context) {
     }
 }
 
-/* Stops the marker until gc__marker_go_on. The world is stopped, and the heap's lock is held. It spins at first:
-   waiting in the system for the marker to rest would take longer. */
+/* Stops the marker until gc__marker_go_on. The world is stopped, and the heap's lock is held. */
 GC__FN void gc__marker_rest(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    unsigned spins = heap->threads->processors > 1 ? GC__MARKER_SPINS : 0;
     if (marker->has_thread) __atomic_store_n(&marker->wanted, 1u, __ATOMIC_SEQ_CST);
-    while (spins && !gc__lock_try(&marker->lock)) {
-        gc__cpu_pause();
-        spins--;
-    }
-    if (!spins) gc__lock_take(&marker->lock);
+    gc__lock_take_polling(&marker->lock, heap->threads->processors > 1 ? GC__MARKER_SPINS : 0);
     if (!gc__heap_is_marking(heap)) return;
     /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
     size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
@@ -269,11 +237,15 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        gc__marker_drop(region);
+        if (region->generation == 2) region->unscanned = 0, region->next_live_bytes = 0; /* what lives there is copied */
     }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
-    gc__marker_condemn_old(heap);
+    /* Regions of generation 2 that are not evacuated are condemned with what is marked in them: the marker's bits are their
+       mark bits, and `next_live_bytes` counts them. Their descriptors do not change until the sweep. */
+    heap->cycle->condemned_old = heap->regions[2];
+    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
+    heap->regions[2] = NULL;
     worker->edges = 0;
     gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
@@ -355,3 +327,42 @@ GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
 }
 
 #endif
+
+/* Stores into old objects are remembered by slots instead of cards if scanning cards takes 1/n of a pause within the goal. */
+#define GC__REMEMBERING_SHARE 8
+#define GC__REMEMBERING_CARD_NS 250
+#define GC__REMEMBERING_FEW 64 /* slots in a collection that do not justify a call for each store into an old object */
+#define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
+
+GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
+    if (on && !gc__stores_open(heap->stores)) return;
+    heap->remembers_slots = on;
+    heap->stores->few = 0;
+    gc__old_rank(heap, GC__IGNORE, GC__IGNORE);
+}
+
+/* Chooses between slots and cards after a collection. The world is stopped. */
+GC__FN void gc__remembering_choose(gc_heap *heap) {
+    gc__store_buffer *stores = heap->stores;
+    if (!GC__HAS_MARKER) return;
+    bool possible = gc__marking_is_on(heap) && gc__stores_are_logged(heap);
+    size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
+    bool fixed = heap->options.nursery_bytes != 0; /* by the host; no time is measured */
+    stores->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
+    if (heap->options.test.marker_steps) dear = 1;
+    if (heap->remembers_slots) {
+        stores->few = stores->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? stores->few + 1 : 0;
+        if (!possible || stores->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);
+    } else if (possible && heap->pause.dirty_cards >= dear) {
+        gc__remembering_switch(heap, true);
+    }
+}
+
+/* Frees the memory that barriers write to. No thread uses the heap. */
+GC__FN void gc__remembering_end(gc_heap *heap) {
+    gc__store_buffer *stores = heap->stores;
+    if (!GC__HAS_MARKER) return;
+    gc__store_logging_publish(heap, false);
+    if (stores->entries) gc__os_unmap(stores->entries, GC__STORES_BYTES);
+    stores->entries = NULL;
+}

@@ -18,11 +18,6 @@ GC__INLINED void gc__barrier_after_words(gc_word *slots, size_t count, bool valu
     }
 }
 
-/* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
-GC__FN bool gc__barrier_is_idle(const void *slot) {
-    return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
-}
-
 /* Runs the barrier for slots of one old object, except slots in a dirty card, which need none unless old objects are
    being marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
@@ -44,7 +39,8 @@ GC__FN void gc__stored_before(const void *slots, size_t words) {
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
     gc__store_shadow(slots, count * (value ? GC_VALUE_BYTES / 8 : 1));
-    if (!count || gc__barrier_is_idle(slots)) return;
+    /* All slots of an object have one age, and those of a young one need no barrier, whatever they hold. */
+    if (!count || (GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slots >> GC_REGION_SHIFT] == 0)) return;
     if (GC__BARRIER_ANYWHERE)
         gc__barrier_after_cards((gc_word *)slots, count, value);
     else

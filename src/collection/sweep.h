@@ -29,7 +29,8 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
        host, would mistake the stale ranks for those of a slot that needs a card, and slots outside the heap have
        none. */
     bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
-    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
+    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed)
+        *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
@@ -92,7 +93,6 @@ GC__FN void gc__sweep_old(gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL; heap->pause.regions++) gc__sweep_marked(heap, region);
     heap->cycle->condemned_old = NULL;
-    heap->cycle->condemns_old = false;
 }
 
 GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
@@ -117,7 +117,7 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
-    if (GC__HAS_MARKER && heap->cycle->condemns_old) gc__sweep_old(heap);
+    if (GC__HAS_MARKER && heap->cycle->condemned_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     if (heap->plane != heap->mark_plane) heap->old_stale = heap->regions[2];
     heap->plane = heap->mark_plane;

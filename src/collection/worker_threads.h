@@ -36,13 +36,6 @@ GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test.collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
 }
 
-/* Returns whether the collection that is due is the final mark of a cycle whose marking is done, so that it traces
-   no more than a young collection does, and the heap has few handles, which several threads would share. */
-GC__FN bool gc__workers_finds_marked(const gc_heap *heap, gc__purpose purpose) {
-    bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
-    return purpose == GC__MARK_END && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
-}
-
 GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
     return generation < 2 && gc__fills_holes(heap);
 }
@@ -52,7 +45,10 @@ GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
    sooner, so by default only longer ones are shared. It is also called before the world is stopped. */
 GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
     size_t survivors = 0;
-    if (gc__workers_finds_marked(heap, purpose)) generation = 1;
+    /* The final mark of a cycle whose marking is done traces no more than a young collection does, and several threads
+       would share the handles if these are many. */
+    bool marked = purpose == GC__MARK_END && __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
+    if (marked && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES) generation = 1;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
     if (heap->options.test.collectors) return true;

@@ -141,11 +141,6 @@ GC__FN bool gc__marker_take_chunks(gc_heap *heap, size_t most) {
     return true;
 }
 
-/* Returns whether so many chunks are whole that the next collection would wait for them to be taken. */
-GC__FN bool gc__marker_has_many_chunks(const gc_heap *heap) {
-    return __atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= heap->marker->taken_chunks + GC__CHUNKS_MANY;
-}
-
 /* Looks at open chunks, for what is only there would have to be traced in the final mark. Returns whether that has led
    to something new. */
 GC__FN bool gc__marker_look_at_open_chunks(gc_heap *heap) {
@@ -260,7 +255,6 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->starved = 0;
     marker->candidates_begin = NULL;
     marker->remark = GC__REMARK_NEEDLESS;
-    marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!region->stale && !region->unscanned,
@@ -383,23 +377,6 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->pause.left_objects = gc__marker_grey(marker) + marker->seen.count;
     if (!marker->done) heap->pause.degenerated = heap->cycle->plan->request.degenerated;
     heap->marking = false;
-}
-
-/* Drops what the marker has counted in a candidate region, since its live objects are copied. */
-GC__FN void gc__marker_drop(gc__region *region) {
-    if (region->generation < 2) return;
-    region->next_live_bytes = 0;
-    region->unscanned = 0;
-}
-
-/* Condemns in the final mark the regions of generation 2 that are not evacuated, with the objects that are marked in
-   them: the marker's bits are their mark bits, and `next_live_bytes` counts them. Region descriptors do not change
-   until the sweep. */
-GC__FN void gc__marker_condemn_old(gc_heap *heap) {
-    heap->cycle->condemned_old = heap->regions[2];
-    heap->cycle->condemns_old = true;
-    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
-    heap->regions[2] = NULL;
 }
 
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */

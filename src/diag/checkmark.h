@@ -3,19 +3,15 @@
 
 #include "verify.h"
 
-GC__COLD size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
-
 GC__COLD void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
     if (!ref || !gc__in_arena(ref)) return;
-    size_t index = gc__checkmark_index(ref);
-    uint8_t bit = (uint8_t)(1u << (index & 7));
-    if (gc__region_of(ref)->heap == verifier->heap && (verifier->reached[index >> 3] & bit)) return;
+    if (gc__region_of(ref)->heap == verifier->heap && gc__bit_get(verifier->reached, ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) {
         verifier->when = "after";
         gc__verify_fault(verifier, slot, ref, fault, false);
     }
-    verifier->reached[index >> 3] |= bit;
+    gc__bit_set(verifier->reached, ref);
     verifier->reached_count++;
     if (!gc__words_push(&verifier->stack, ref))
         gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
@@ -52,8 +48,7 @@ GC__COLD size_t gc__count_marks(const gc_heap *heap) {
 
 GC__COLD bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     const gc__verifier *verifier = (const gc__verifier *)visitor;
-    size_t index = gc__checkmark_index(object);
-    return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
+    return !gc__in_arena(object) || gc__bit_get(verifier->reached, object);
 }
 
 /* Checks after the sweep that everything reachable has survived; and nothing else, if the whole heap was traced at
@@ -65,11 +60,12 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     verifier.visitor.visit = gc__checkmark_visit;
     verifier.by = "checkmark";
     verifier.heap = heap;
-    verifier.reached = (uint8_t *)gc__os_map(bytes);
-    if (!verifier.reached) {
+    char *memory = (char *)gc__os_map(bytes);
+    if (!memory) {
         gc__warn(&heap->options, "checkmark was left out: the system gives no memory for its bits");
         return;
     }
+    verifier.reached = gc__side_bits(memory);
     for (size_t i = 0; i < heap->cycle->roots.count; i++) {
         gc_word *slot = (gc_word *)(heap->cycle->roots.words[i] & ~(uintptr_t)1);
         gc__checkmark_reach(&verifier, gc__slot_ref(slot, heap->cycle->roots.words[i] & 1), slot);
@@ -95,5 +91,5 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
                   "collector, please report it",
                   (unsigned long long)heap->collection.number, survivors, verifier.reached_count);
     gc__words_free(&verifier.stack);
-    gc__os_unmap(verifier.reached, bytes);
+    gc__os_unmap(memory, bytes);
 }

@@ -120,14 +120,6 @@ GC__COLD void gc__pause_begin(gc_heap *heap) {
     pauses->help_ns = threads->stop_started_ns = 0;
 }
 
-GC__COLD uint64_t gc__pause_until_now(const gc_heap *heap) {
-    return gc__ns_since(gc__os_now_ns(), heap->pauses->began_ns);
-}
-/* Returns how much of the pause came before the collection's phases. */
-GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
-    return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
-}
-
 GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;

@@ -24,9 +24,6 @@ GC__COLD gc_result gc__shadow_open(void) {
         gc__the_arena.bytes >> 20, gc__supply_refusal(gc__the_arena.bytes));
 }
 
-/* Forgets the shadow, which is unmapped with the arena. */
-GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
-
 GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }

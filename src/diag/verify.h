@@ -3,7 +3,6 @@
 
 #include "../space/cards.h"
 #include "../trace/roots.h"
-#include "../trace/parallel.h"
 #include "../weak/weak.h"
 #include "places.h"
 
@@ -15,13 +14,9 @@ typedef struct gc__verifier {
     size_t objects;
     /* Types found sound in this pass, by a hash of the address: checking one asks the system. */
     const gc_type *sound_types[256];
-    uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
+    uint64_t *reached;               /* checkmark: a bit per 8 bytes of the arena in use, biased like mark bits */
     gc__words stack;
     size_t reached_count;
-    /* If several threads verify, faults are only recorded here, and one thread finds them again and reports them. */
-    bool *unsound;
-    bool *traced;  /* likewise, whether there are trace functions to be called */
-    bool rest;     /* only objects with trace functions are visited */
     gc__map remembered; /* the slots that young collections find in the store buffer */
 } gc__verifier;
 
@@ -31,21 +26,6 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
     if (!count || !gc__map_reserve(&verifier->remembered, count)) return;
     for (size_t i = 0; i < count; i++)
         if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
-}
-
-GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
-    size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
-    for (size_t i = 0; i < count; i++) /* there was no memory for the map */
-        if (verifier->heap->stores->entries[i].slot & GC__STORE_TAG &&
-            (verifier->heap->stores->entries[i].slot & ~GC__STORE_TAG) == slot)
-            return true;
-    return gc__map_find(&verifier->remembered, slot) != NULL;
-}
-
-/* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
-GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
-    if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
-    return verifier->unsound != NULL;
 }
 
 /* Returns the name of the object's field at an offset, or of the element's field there, and its length in *length.
@@ -222,15 +202,15 @@ GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value)
     uintptr_t ref = gc__slot_ref(slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
-    if (fault && gc__verify_discovered(verifier)) return;
     if (fault) gc__verify_fault(verifier, slot, ref, fault, false);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         /* The slot's own card, or the owner's, shows that the slot must be looked at. */
         owned ? verifier->holder : (uintptr_t)slot;
-    if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
+    if (!verifier->holder || !gc__ranks_need_card(gc__barrier_ranks(&gc__tables, (void *)place, (void *)ref))) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__verify_is_remembered(verifier, place) || gc__verify_discovered(verifier)) return;
+    bool unknown = !verifier->remembered.capacity && gc__stores_count(verifier->heap->stores); /* no memory for the map */
+    if (unknown || gc__map_find(&verifier->remembered, place)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -270,7 +250,6 @@ GC__COLD bool gc__verify_header(void *context, uintptr_t object) {
     const gc_type **sound = &verifier->sound_types[((uintptr_t)type >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
     if (type == *sound) return true;
     const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
-    if (fault && gc__verify_discovered(verifier)) return false;
     if (fault)
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
@@ -285,13 +264,8 @@ GC__COLD bool gc__verify_header(void *context, uintptr_t object) {
 
 GC__COLD bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
-    verifier->objects += !verifier->rest;
+    verifier->objects++;
     verifier->holder = object;
-#if !GC_HAS_MODEL
-    bool traced = gc__object_type(object)->trace != NULL;
-    if (traced && verifier->traced) __atomic_store_n(verifier->traced, true, __ATOMIC_RELAXED);
-    if (traced ? verifier->traced != NULL : verifier->rest) return true;
-#endif
     gc__object_visit_entries(object, &verifier->visitor);
     return true;
 }
@@ -302,14 +276,12 @@ GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
     if (region->base < gc__barrier_bound(&tables->lowest) || end > gc__barrier_bound(&tables->highest) ||
-        (young && (region->base < gc__barrier_bound(&tables->low) || end > gc__barrier_bound(&tables->high)))) {
-        if (gc__verify_discovered(verifier)) return;
+        (young && (region->base < gc__barrier_bound(&tables->low) || end > gc__barrier_bound(&tables->high))))
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "
                   "a fault of the collector, please report it",
                   verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)region->base,
                   region->generation);
-    }
     gc__region_walk(region, gc__verify_header, verifier);
 }
 
@@ -317,52 +289,6 @@ GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
 GC__COLD void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor;
     if (flags & GC_SLOT_ACTIVE) gc__root_remember((gc_word *)slot, count, gc__flags_value(flags));
-}
-
-/* The work that several threads share: first all regions' headers, and then their slots. */
-typedef struct gc__verify_job {
-    const gc__verifier *verifier;
-    gc__words regions;
-    bool slots, unsound, traced; /* the last two are atomic */
-    size_t objects;              /* atomic */
-} gc__verify_job;
-
-GC__COLD void gc__verify_unit(void *context, size_t unit) {
-    gc__verify_job *job = (gc__verify_job *)context;
-    gc__region *region = (gc__region *)job->regions.words[unit];
-    gc__verifier verifier = *job->verifier;
-    if (__atomic_load_n(&job->unsound, __ATOMIC_RELAXED)) return;
-    verifier.unsound = &job->unsound;
-    verifier.traced = &job->traced;
-    if (job->slots) {
-        gc__region_walk(region, gc__verify_object, &verifier);
-        __atomic_fetch_add(&job->objects, verifier.objects, __ATOMIC_RELAXED);
-        return;
-    }
-    gc__verify_region(&verifier, region);
-    if (!__atomic_load_n(&job->unsound, __ATOMIC_RELAXED)) gc__region_index(region);
-}
-
-/* Verifies the regions on all workers, except what trace functions would report. Returns false if there is a fault,
-   if trace functions remain, or if there is no memory for the list. */
-GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
-    gc_heap *heap = verifier->heap;
-    gc__verify_job job;
-    memset(&job, 0, sizeof job);
-    job.verifier = verifier;
-    bool sound = gc__heap_workers(heap) != NULL;
-    for (int g = 0; sound && g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; sound && region; region = region->next)
-            sound = gc__words_push(&job.regions, (uintptr_t)region);
-    for (int pass = 0; pass < 2 && sound; pass++) {
-        job.slots = pass;
-        gc__workers_each_of(heap, job.regions.count, gc__verify_unit, &job);
-        sound = !job.unsound;
-    }
-    gc__words_free(&job.regions);
-    verifier->objects = sound ? job.objects : 0;
-    verifier->rest = sound;
-    return sound && !job.traced;
 }
 
 static uint64_t gc__verifications; /* verifications that found no fault, in all heaps; atomic */
@@ -378,10 +304,9 @@ GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verify_remembered(&verifier);
     gc_visitor active = {gc__verify_visit_active};
     gc__roots_visit(heap, &active);
-    bool shared = gc__verify_shared(&verifier);
-    for (int g = 0; !verifier.rest && g < GC_GENERATIONS; g++)
+    for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);
-    for (int g = 0; !shared && g < GC_GENERATIONS; g++)
+    for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__verify_object, &verifier);
     verifier.holder = 0;

@@ -59,7 +59,7 @@ GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
     char message[GC__MESSAGE_BYTES];
     memcpy(message, gc__last_message, sizeof message);
     bool promised = record->promised;
-    if (promised) gc__finalizer_withdraw(thread);
+    if (promised) gc__finalizer_add(thread, NULL, NULL);
     bool again = gc__call_out_of_memory(thread, bytes, message);
     if (again && promised) return gc__finalizer_promise(thread);
     if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */

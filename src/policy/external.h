@@ -62,11 +62,6 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     return bytes > left ? bytes - left : 0;
 }
 
-/* Remembers the off-heap bytes that are left after a collection. */
-GC__FN void gc__external_count_left(gc_heap *heap) {
-    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
-}
-
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
     gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than the heap can ever hold", bytes);

@@ -32,13 +32,6 @@ GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
-/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
-   creating a heap. The world is stopped. */
-GC__COLD void gc__limit_look(gc_heap *heap) {
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
-        gc__limit_set(heap, 0, gc__container_share());
-}
-
 #define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
 #define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
 
@@ -47,18 +40,6 @@ GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
     return bytes - gc__min(bytes, heap->full_bytes);
-}
-
-GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
-    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
-    gc__heap_fail_with_others(heap);
-}
-
-/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
-   allocate nothing even after they were destroyed, since their places are reused for handles only. */
-GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
-    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
 }
 
 static const char gc__room_for_handles[] =
@@ -72,8 +53,15 @@ GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {
         size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
-        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
-        if (!fits) gc__metadata_fail(heap, remedy);
+        /* One region is left to objects: a heap whose memory handles have taken entirely could allocate nothing even after
+           they were destroyed, since their places are reused for handles only. */
+        size_t metadata = gc__counted(&heap->metadata_bytes) + bytes, region = GC_REGION_BYTES + gc__table_bytes(1, 0);
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && metadata + region <= heap->limit_bytes;
+    }
+    if (!fits) {
+        gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
+                 gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
+        gc__heap_fail_with_others(heap);
     }
     if (fits) gc__count(&heap->metadata_bytes, bytes);
     if (!locked) return fits;

@@ -23,13 +23,10 @@
 #define GC__NURSERY_GROWTH 4
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
-GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
-    return heap->options.growth_percent ? heap->options.growth_percent : 100;
-}
-
 /* Returns by how much the heap may grow beyond its live bytes. */
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
+    unsigned percent = heap->options.growth_percent ? heap->options.growth_percent : 100;
+    size_t growth = gc__times_at_most(live_bytes / 100, percent, GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
     growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
@@ -45,13 +42,6 @@ GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
-/* Returns the growth of a heap that is marked concurrently: half of the room to the limit is left for what mutators
-   allocate during the marking. */
-GC__COLD size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
-    return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
-}
-
 /* Sets the goal after a full collection: what the heap should hold at most until the next one has ended, without the
    share that tables take of it. */
 GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
@@ -61,7 +51,10 @@ GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
-    heap->pace->full_threshold = live_bytes + gc__growth_concurrent(heap, live_bytes);
+    /* With concurrent marking, half of the room to the limit is left for what mutators allocate meanwhile. */
+    size_t left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
+    size_t due = gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
+    heap->pace->full_threshold = live_bytes + due;
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
     if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
@@ -317,15 +310,10 @@ GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* Returns whether the time of the collection is irrelevant for the nursery. */
+/* Returns whether the time of the collection is irrelevant for the nursery. Then the thread's clock, a system call, is
+   read for large heaps only: a program may collect a nearly empty one thousands of times. */
 GC__COLD bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
-}
-
-/* Returns whether the thread's clock, a system call, is read: a program may collect a nearly empty heap thousands of
-   times. */
-GC__COLD bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
-    return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
 #define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each surviving MiB, before it was measured */
@@ -535,6 +523,6 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
     heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
-    gc__external_count_left(heap);
+    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
     gc__pace_release(heap, generation);
 }

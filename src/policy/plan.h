@@ -17,11 +17,6 @@
 #define GC__HOLE_COST 6        /* cost of allocating bytes in holes, as a multiple of the cost of marking them */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is recycled */
 
-GC__FN unsigned gc__density(const gc__region *region) {
-    size_t percent = region->live_bytes * 100 / GC_REGION_BYTES;
-    return percent < 100 ? (unsigned)percent : 100;
-}
-
 /* Returns whether the nursery and the copies of its survivors will soon exceed the limit. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
     return heap->options.heap_bytes_max &&
@@ -75,11 +70,6 @@ GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *r
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
-}
-
-/* Returns whether the region's objects have survived a collection, so that its density is known. */
-GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
-    return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
 /* Returns the room for copies in the region's holes of at least `least` bytes: a part of each hole will stay unused. */
@@ -208,7 +198,8 @@ GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (region->kind == GC__SMALL && !region->linear)
-                bytes += (gc__region_end(region) - region->hole) / 200 * (100 - gc__density(region));
+                bytes += (gc__region_end(region) - region->hole) / 200 *
+                         (100 - gc__min(region->live_bytes * 100 / GC_REGION_BYTES, 100));
     return bytes;
 }
 
@@ -328,12 +319,6 @@ GC__FN bool gc__is_one_region(const gc_heap *heap) {
     return found == 1;
 }
 
-/* Returns whether heap_bytes_max, not the growth goal, caused this collection. */
-GC__FN bool gc__is_limited(const gc_heap *heap) {
-    return heap->options.heap_bytes_max &&
-           (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
-}
-
 /* Returns whether nearly all young objects are likely to survive, and become old at once. Then regions that are full
    of them are promoted in place, unless holes are to be filled: copies take three times as long, and memory that may
    not be there. */
@@ -375,7 +360,10 @@ GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     plan->evacuate_old = plan->request.compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
     gc__space_survey(heap, plan, &space);
     gc__fit_evacuation(heap, plan, &space);
-    if (!plan->into_holes && (gc__is_limited(heap) || plan->pin_fragmented)) gc__plan_recycling(heap, plan, &space);
+    /* Was the collection caused by heap_bytes_max rather than the growth goal? */
+    bool limited = heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT;
+    if (!plan->into_holes && ((limited && heap->options.heap_bytes_max) || plan->pin_fragmented))
+        gc__plan_recycling(heap, plan, &space);
 }
 
 /* Returns up to which predicted percentage of survival young regions are evacuated. */
@@ -442,7 +430,8 @@ GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
 GC__FN uint8_t gc__verdict_by_density(gc_heap *heap, gc__region *region, uint8_t move) {
     const gc__plan *plan = heap->cycle->plan;
     int percent = (int)gc__predicted_percent(heap, region);
-    bool old = gc__is_survivor(heap, region);
+    /* The density of a region is known if its objects have survived a collection. */
+    bool old = region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
     if (percent <= (old ? plan->evacuate_old : plan->evacuate_young)) return move;
     bool partly = old ? plan->evacuate_old_partly : plan->evacuate_young_partly;
     if (!partly || percent != plan->evacuate_partly) return GC__MARK;

@@ -139,11 +139,6 @@ GC__COLD void gc__arena_close(void) {
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
-/* Returns whether the region can become part of a run for `heap`. */
-GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
-    return !region->heap || (region->heap == heap && region->kind == GC__FREE);
-}
-
 /* Returns the index of the first region at or after `from` that may be free, or `used` if there is none. Most of a
    large heap is taken, so this reads the table eight regions at a time. */
 GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
@@ -168,7 +163,8 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
     size_t used = arena->used, first = gc__arena_next_free(span > 1 ? 0 : arena->free_from, used), end = first;
     while (end < used) {
-        bool takes = gc__arena_takes(&arena->regions[end++], heap);
+        const gc__region *region = &arena->regions[end++];
+        bool takes = !region->heap || (region->heap == heap && region->kind == GC__FREE);
         if (takes && end - first == span) return first;
         if (!takes) first = end = gc__arena_next_free(end, used);
     }
@@ -238,8 +234,9 @@ GC__COLD void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
-    if (left_out) gc__supply_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
-    if (left_out && region->populated) gc__supply_prefer_small_pages((void *)region->base, GC_REGION_BYTES);
+    bool advises = left_out && !gc__supply_is_host();
+    if (advises) gc__os_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
+    if (advises && region->populated) gc__os_prefer_small_pages((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
     region->populated &= !zero;

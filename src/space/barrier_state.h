@@ -110,11 +110,6 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     return GC_OK;
 }
 
-/* Frees the log together with the arena. */
-GC__FN void gc__log_close(void) {
-    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
-}
-
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_now()).watch != 0; }
 
 /* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. With a barrier chosen

@@ -30,8 +30,6 @@ typedef struct gc__holes {
     size_t bytes;       /* the sum of the listed holes; atomic */
 } gc__holes;
 
-#define GC__PASSED 8 /* holes in generation 2 that a thread has passed over */
-
 /* Holes that one thread has to itself, linked by their second words. They count as allocated. */
 typedef struct gc__local_spans {
     gc_word first;
@@ -41,9 +39,6 @@ typedef struct gc__local_spans {
     size_t most;       /* bytes requested */
     gc__region *old;   /* the region of generation 2 that the thread fills; NULL: none */
     size_t born_bytes; /* of objects there that were not counted yet */
-    /* Holes that were too small for the object that needed one, as pairs of addresses; the number of the next. */
-    uintptr_t passed[2 * GC__PASSED];
-    unsigned passed_next;
 } gc__local_spans;
 
 /* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms define their

@@ -29,10 +29,6 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
    logging path, by the sign bit of its sum, and needs no card. */
 #define GC__YOUTH_STALE (GC_AGE_LOGGED | GC__AGE_LOGGED_TOO)
 
-GC__FN void gc__region_set_stale(const gc__region *region) {
-    *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
-}
-
 /* Whether what lives of it is copied when the marking beside mutators ends. */
 GC__FN bool gc__region_is_candidate(const gc__region *region) { return GC__HAS_MARKER && region->candidate; }
 
@@ -44,11 +40,6 @@ GC__FN bool gc__is_marking(uintptr_t object) {
 /* Returns whether a slot needs a card for a referent; `ranks` is the slot's age plus the referent's youth. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
     return (ranks & GC__RANKS) > 2;
-}
-
-/* Returns whether the slot needs a card for this referent. */
-GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
-    return gc__ranks_need_card(gc__barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
 /* Returns 2 - the generation of an object; 0 for an address on no heap. */
@@ -70,9 +61,4 @@ GC__OUT_OF_LINE void gc__region_set_verdict(gc__region *region, uint8_t verdict,
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     gc__region_set_entries(region, entry);
-}
-
-/* Sets the entries of a region with the verdict GC__MOVE, whose objects have already been copied. */
-GC__FN void gc__region_set_slid(const gc__region *region) {
-    gc__region_set_entries(region, GC__VERDICT_SLID);
 }

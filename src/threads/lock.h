@@ -31,15 +31,13 @@
 #define GC__LEFT_BYTES ((uintptr_t)1 << 20)
 #define GC__LOCK_SPINS 400 /* polls before a thread that waits for the lock sleeps: the time of a short collection */
 
-/* Takes the lock. Going to sleep and being woken takes longer than many collections, so the thread polls first, unless
-   another thread, for which the lock's owner waits, may need the processor. */
-GC__FN void gc__lock_take_soon(gc_heap *heap) {
-    unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
-    for (; spins < GC__LOCK_SPINS; spins++) {
-        if (gc__lock_is_free(&heap->threads->lock) && gc__lock_try(&heap->threads->lock)) return;
+/* Takes the lock, after polling this often for it: going to sleep and being woken takes longer than many locks are held. */
+GC__FN void gc__lock_take_polling(gc__lock *lock, unsigned polls) {
+    for (; polls; polls--) {
+        if (gc__lock_is_free(lock) && gc__lock_try(lock)) return;
         gc__cpu_pause();
     }
-    gc__lock_take(&heap->threads->lock);
+    gc__lock_take(lock);
 }
 
 /* Returns whether the calling thread is a collector thread that runs a trace function: the collecting thread waits for
@@ -74,7 +72,8 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
         gc__my_host = heap;
         gc__my_parked++;
     }
-    gc__lock_take_soon(heap);
+    /* If there are fewer processors than threads, one for which the lock's owner waits may need this one. */
+    gc__lock_take_polling(&heap->threads->lock, __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? 0 : GC__LOCK_SPINS);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);

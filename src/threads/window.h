@@ -54,11 +54,6 @@ GC__FN void gc__index_anew(gc__region *region) {
         __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
 }
 
-/* Returns whether an object that is born old may refer to a young one. */
-GC__FN bool gc__born_needs_cards(const gc_heap *heap) {
-    return gc__counted(&heap->generation_bytes[0]) || gc__counted(&heap->generation_bytes[1]) || heap->nursery_survivor_bytes;
-}
-
 /* Makes the objects known that were born old in the thread's window. */
 GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
@@ -68,7 +63,8 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
-    if (!gc__born_needs_cards(heap)) return;
+    if (!gc__counted(&heap->generation_bytes[0]) && !gc__counted(&heap->generation_bytes[1]) && !heap->nursery_survivor_bytes)
+        return; /* there is no young object to which these may refer */
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
 }
 
@@ -113,7 +109,6 @@ GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
 /* Ends the filling of a region of generation 2. The rest of its holes waits for the next cycle. */
 GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     gc__born_count(heap, spans);
-    if (spans->old) memset(spans->passed, 0, sizeof spans->passed);
     spans->old = NULL;
 }
 
@@ -183,7 +178,6 @@ GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
     spans->left_bytes += spans->bytes;
     spans->first = spans->bytes = 0;
     spans->old = NULL;
-    memset(spans->passed, 0, sizeof spans->passed);
 }
 
 /* Lists the holes, which count as allocated. */
@@ -253,7 +247,6 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
 /* From this size on an object that is born old gets a fresh region, if there is one, rather than the next hole that is
    large enough: all smaller ones before it would be lost. */
 #define GC__BORN_LARGE ((size_t)1024)
-#define GC__BORN_HOLE ((size_t)32) /* smaller holes are not kept */
 #define GC__BORN_DENSE 16 /* a region with less than 1/n of it in holes is not filled */
 
 /* Returns whether the next windows are opened in generation 2. */
@@ -262,39 +255,14 @@ GC__FN bool gc__is_born_old(const gc_heap *heap) {
     return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
-/* Keeps a hole for a smaller object, instead of the one that was kept longest. */
-GC__FN void gc__born_pass(gc__local_spans *spans, uintptr_t from, uintptr_t end) {
-    if (end - from < GC__BORN_HOLE) return;
-    uintptr_t *pair = &spans->passed[2 * (spans->passed_next++ % GC__PASSED)];
-    pair[0] = from;
-    pair[1] = end;
-}
-
-/* Returns a hole with room for `bytes`: one that was passed over, or the next one in the region that the thread fills; 0 if
-   there is none. */
-GC__FN uintptr_t gc__born_find(gc__local_spans *spans, size_t bytes, uintptr_t *end) {
-    for (uintptr_t *pair = spans->passed; pair < spans->passed + 2 * GC__PASSED; pair += 2) {
-        if (pair[1] - pair[0] < bytes) continue;
-        uintptr_t from = pair[0];
-        *end = pair[1];
-        pair[0] = pair[1] = 0;
-        return from;
-    }
-    uintptr_t from;
-    while ((from = gc__hole_by_marks(spans->old, gc__min(bytes, GC__BORN_HOLE), end)) != 0 && *end - from < bytes)
-        gc__born_pass(spans, from, *end);
-    return from;
-}
-
 /* Opens the thread's window, which is full, in a hole with room for `bytes` in a region that the thread fills. Returns
    false if there is none. */
 GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
-    uintptr_t end, from;
+    uintptr_t end;
     if (!spans->old || (window->region && !gc__window_is_old(window))) return false;
     gc__allocation_flush(window, zeroed);
-    from = gc__born_find(spans, bytes, &end);
+    uintptr_t from = gc__hole_by_marks(spans->old, bytes, &end);
     if (!from) return false;
-    if (window->region) gc__born_pass(spans, (uintptr_t)window->next, (uintptr_t)window->end);
     gc__window_set(window, gc__region_of(from), from, end);
     gc__allocation_extend(window->region->heap, window, zeroed, bytes);
     return true;

@@ -22,12 +22,10 @@ typedef struct gc__old_walk {
     uint8_t entry;
 } gc__old_walk;
 
-GC__FN bool gc__has_many_regions(const gc_heap *heap) { return heap->held_regions >= gc__regions_used() / GC__WALK_PART; }
-
 GC__FN gc__old_walk gc__old_begin(const gc_heap *heap, gc__region *list, uint8_t entry) {
     gc__region *regions = gc__the_arena.regions;
     gc__old_walk by_list = {heap, list, NULL, entry}, by_table = {heap, regions + gc__regions_used(), regions, entry};
-    return gc__has_many_regions(heap) ? by_table : by_list;
+    return heap->held_regions >= gc__regions_used() / GC__WALK_PART ? by_table : by_list;
 }
 
 /* Returns the next region, or NULL after the last one. The walk goes on before the caller puts the region into

@@ -93,12 +93,6 @@ GC__FN void gc__own_marks_clear_stripe(gc__worker_thread *thread, size_t piece) 
     memset(&thread->own_marks.words[first], 0, GC__STRIPE_WORDS * sizeof(uint64_t));
 }
 
-/* Schedules the worker's marks in the stripe for clearing. */
-GC__FN void gc__own_marks_drop(gc__worker_thread *thread, size_t piece) {
-    thread->own_stripes++;
-    if (!gc__words_push(&thread->stale, piece)) gc__own_marks_clear_stripe(thread, piece);
-}
-
 /* Clears a worker's own marks of earlier runs, before it marks. The worker does that itself, since the marks are in
    its processor's cache. */
 GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
@@ -189,7 +183,10 @@ GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, 
     }
     if (!count || !own[0]) return;
     for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__STRIPE_WORDS + i);
-    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
+    for (unsigned i = 0; i < count; i++) { /* each worker clears its marks before it marks again */
+        marked[i]->own_stripes++;
+        if (!gc__words_push(&marked[i]->stale, piece)) gc__own_marks_clear_stripe(marked[i], piece);
+    }
 }
 
 /* Adds what the workers have marked in a condemned region to its count. */
@@ -233,7 +230,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
 }
 
 /* Goes on alone after the run was stopped. */
-GC__FN void gc__trace_with_one(gc__worker *worker) {
+GC__COLD void gc__trace_with_one(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *self = &workers->threads[0];
     bool remembers = gc__worker_remembers(worker);
@@ -271,7 +268,7 @@ GC__FN void gc__workers_close_windows(gc__workers *workers) {
 }
 
 /* Lets all workers trace from what the first worker holds, and from `units`, until nothing is left. */
-GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
+GC__COLD void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
     gc__workers *workers = worker->workers;
     bool overflowed = worker->overflowed;
     workers->remember_all = worker->remember_all;
@@ -292,7 +289,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
     gc__workers_set_many(workers, false);
     gc__shade_met(workers, worker);
     for (gc__region *region = condemned; region; region = region->next) gc__workers_merge_marks(region);
-    if (worker->cycle->condemns_old) gc__workers_merge_old(worker->heap);
+    if (worker->cycle->condemned_old) gc__workers_merge_old(worker->heap);
     for (unsigned i = 0; i < workers->count; i++) {
         overflowed |= workers->threads[i].worker.overflowed;
         workers->threads[i].worker.overflowed = false;
@@ -324,15 +321,4 @@ GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*j
 #endif
     (void)worker;
     for (size_t i = 0; i < units; i++) job(context, i);
-}
-
-/* Calls the job for each unit outside of a collection's trace. The heap's lock is held. */
-GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
-    gc__workers *workers = gc__heap_workers(heap);
-    gc__worker alone, *worker = workers ? &workers->threads[0].worker : &alone;
-    memset(&alone, 0, sizeof alone);
-    struct gc__workers *before = worker->workers;
-    worker->workers = workers && !workers->runs && gc__min(workers->count, workers->most) > 1 ? workers : NULL;
-    gc__workers_each(worker, units, job, context);
-    worker->workers = before;
 }

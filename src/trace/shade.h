@@ -86,8 +86,6 @@ typedef struct gc__marker {
     uint64_t began_ns, waited_ns; /* when the cycle began; how long mutators have waited for the marker */
     unsigned starved;             /* consecutive waits during which the marker has done nothing */
     uint64_t late_ns;             /* how late the system woke waiting mutators recently, on average */
-    /* Regions below the first number have memory for their next mark bits; those below the second should have. */
-    size_t provided, provided_end;
     bool done;                    /* nothing is left to scan except what waits for the final pause; atomic */
     gc_reason reason;             /* the reason of the collection that began the cycle */
     bool gives_back;              /* some memory has still to be returned to the system; atomic */

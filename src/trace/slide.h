@@ -128,7 +128,7 @@ GC__HOT gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
         if (!packing.into) gc__slide_open(&packing);
         region->offset_table = &places->words[each * count++];
         gc__slide_region(&packing, region, region->offset_table);
-        gc__region_set_slid(region);
+        gc__region_set_entries(region, GC__VERDICT_SLID);
     }
     gc__slide_close(&packing);
     if (packing.spare) {

@@ -229,5 +229,3 @@ GC__FN void gc__stores_forget(gc_heap *heap) {
     heap->pause.remembered_slots = stores->found;
     heap->stats.remembered_slots += stores->found;
 }
-
-GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->most * sizeof *stores->entries; }

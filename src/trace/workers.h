@@ -11,6 +11,7 @@
 #pragma once
 
 #include "../threads/mode.h"
+#include "../threads/lock.h"
 #include "worker.h"
 
 #define GC__WORKERS_MAX GC_COLLECTOR_THREADS_MAX
@@ -104,20 +105,10 @@ GC__FN uint32_t gc__workers_random(gc__workers *workers) {
     return workers->random ^= workers->random << 5;
 }
 
-/* Takes the lock. It spins first, since the lock is held for less time than a thread takes to sleep and be woken. */
-GC__FN void gc__workers_lock(gc__workers *workers) {
-    unsigned spins = __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0;
-    for (; spins; spins--) {
-        if (gc__lock_is_free(&workers->lock) && gc__lock_try(&workers->lock)) return;
-        gc__cpu_pause();
-    }
-    gc__lock_take(&workers->lock);
+GC__OUT_OF_LINE void gc__workers_lock(gc__workers *workers) {
+    gc__lock_take_polling(&workers->lock, __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0);
 }
 
-/* Returns about how much memory the worker's own marks take. */
-GC__FN size_t gc__own_marks_bytes(const gc__worker_thread *thread) {
-    return gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
-}
 GC__FN void gc__own_marks_free(gc__worker_thread *thread) {
     gc__words_free(&thread->own_marks);
     thread->stale.count = thread->own_stripes = 0;

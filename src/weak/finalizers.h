@@ -76,8 +76,7 @@ typedef struct gc__finalizers {
     bool announce;           /* a collection has queued finalizers; written with the world stopped */
     gc__finalizing *running; /* under the lock */
     gc__finalizing *spare;   /* under the lock */
-    gc__finalizing first;    /* a record, so that one finalizer can run even without memory */
-    bool has_first;          /* under the lock; `first` is in one of these two lists */
+    gc__finalizing first;    /* a record in one of these two lists, so that one finalizer can run even without memory */
     bool ending;             /* under the lock; the heap is being destroyed, and waits for each finalizer's end */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
     uint32_t state;          /* of the finalizer thread; atomic */
@@ -238,8 +237,6 @@ GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalize
     gc__lock_release(&all->lock);
 }
 
-GC__FN void gc__finalizer_withdraw(gc_thread *thread) { gc__finalizer_add(thread, NULL, NULL); }
-
 /* Returns the index of the object's last pair in words[from, count), or SIZE_MAX. */
 GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
     size_t i = list->count;
@@ -296,11 +293,6 @@ GC__FN void gc__finalizers_compact(gc__finalizers *all) {
     if (all->empty) gc__finalizers_compact_some(all, SIZE_MAX);
 }
 
-/* Compacts the old section if half of it is empty, unless numbers of pairs are still needed. */
-GC__FN void gc__finalizers_compact_half(gc__finalizers *all) {
-    if (all->empty > all->start[1] / 2 && !gc__is_deciding(all)) gc__finalizers_compact(all);
-}
-
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
     __atomic_fetch_add(&all->event, 1, __ATOMIC_SEQ_CST);
     gc__os_wake(&all->event);
@@ -309,11 +301,8 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
 /* Returns a record for one more running finalizer; NULL if there is no memory. Requires the lock. */
 GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
     gc__finalizing *record = all->spare;
-    if (record)
-        all->spare = record->next;
-    else
-        record = all->has_first ? (gc__finalizing *)malloc(sizeof *record) : &all->first;
-    all->has_first = true;
+    if (!record) return (gc__finalizing *)malloc(sizeof *record);
+    all->spare = record->next;
     return record;
 }
 
@@ -352,7 +341,8 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_find(&all->registered, 0, object);
     if (at < all->start[1]) {
         gc__pair_empty(all, &all->registered.words[at]);
-        gc__finalizers_compact_half(all);
+        /* If half of the section is empty, unless numbers of pairs are still needed. */
+        if (all->empty > all->start[1] / 2 && !gc__is_deciding(all)) gc__finalizers_compact(all);
         return true;
     }
     if (at != SIZE_MAX) {

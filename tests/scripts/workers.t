@@ -59,11 +59,6 @@ plant 'mark bits of regions that nobody clears' \
 plant 'handles that nobody looks at' \
     's/size_t block = from; (block < from \+ GC__CHUNK_BLOCKS)/size_t block = from + (PLANTED); $1/' '' gc_handles.h
 usual=${#names[@]}
-# Several threads verify, and find what one finds.
-plant 'a fault that one of several threads finds and does not tell' \
-    's/if \(verifier->unsound\) (__atomic_store_n\(verifier->unsound, true, __ATOMIC_RELAXED\);)/if (!(PLANTED) && verifier->unsound) $1/' '' gc.h test_verify
-plant 'objects with trace functions that nobody verifies' \
-    's/return sound && (!job\.traced);/return sound && (PLANTED || $1);/' '' gc.h test_verify
 
 # build NAME FLAGS TEST...: the tests, with the collector in which all is planted
 build() {
