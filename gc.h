@@ -1166,9 +1166,9 @@ typedef struct gc_weak_entries {
 
 /* Reports entries of a weak table. An entry whose weak part has died is cleared as a whole in the collection that finds it
    dead: before the dead object's finalizer runs, or with GC_SLOT_WEAK_LONG, and in ephemerons without GC_SLOT_WEAK_SHORT, when
-   the object is gone for good. If there is no memory for a note of the entries, the collection treats them as strong. For gc_object_visit's visitors
-   all are slots with the flag GC_SLOT_WEAK. scan_roots may report a table of the host's so, which every collection then looks
-   at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
+   the object is gone for good. If there is no memory for a note of the entries, the collection treats them as strong. For
+   gc_object_visit's visitors all are slots with the flag GC_SLOT_WEAK. scan_roots may report a table of the host's so, which
+   every collection then looks at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
     gc_weak_entries given = *entries; /* which may be in the object, where slots are */
     if (!given.entry_bytes)
@@ -1600,8 +1600,8 @@ GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
    The destination lies in one object, or outside the heap. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* gc_copy_refs for tagged values, of GC_VALUE_BYTES each. A second pass looks at them, but only at those in clean cards of an old object.
-   [cooperative; never collects; cannot fail] */
+/* gc_copy_refs for tagged values, of GC_VALUE_BYTES each. A second pass looks at them, but only at those in clean cards of an
+   old object. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 
 /* Hosts that compile barriers of their own (gc_barrier_emit) learn by gc_options.barrier_changed of changes to what

@@ -120,8 +120,8 @@ GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
    The destination lies in one object, or outside the heap. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count);
-/* gc_copy_refs for tagged values, of GC_VALUE_BYTES each. A second pass looks at them, but only at those in clean cards of an old object.
-   [cooperative; never collects; cannot fail] */
+/* gc_copy_refs for tagged values, of GC_VALUE_BYTES each. A second pass looks at them, but only at those in clean cards of an
+   old object. [cooperative; never collects; cannot fail] */
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count);
 
 /* Hosts that compile barriers of their own (gc_barrier_emit) learn by gc_options.barrier_changed of changes to what
