@@ -2033,7 +2033,7 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
-/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+/* GC__NOTE(function, record) defines a note in the program's file, by which readers of processes find the record. */
 
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
@@ -2173,7 +2173,18 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
+/* The function is never called. It can define the note whatever the compiler calls the record, and an operand keeps the
+   record with it when link-time optimization divides the program. */
+#define GC__NOTE(function, record) \
+    __attribute__((used, noinline)) GC__FN void function(void) { \
+        __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t" \
+                         ".balign 4\n\t" \
+                         ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */ \
+                         ".asciz \"gc.h\"\n\t" \
+                         ".balign 4\n\t" \
+                         ".quad " GC__ASM_ADDRESS " - .\n\t" \
+                         ".popsection" ::GC__ASM_OPERAND(record)); \
+    }
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -3674,7 +3685,7 @@ GC__CALL(void *, RtlVirtualUnwind,
 
 #define GC__OS_PATH_BYTES 1024
 
-#define GC__NOTE_SECTION(contents) "" /* files have no notes */
+#define GC__NOTE(function, record) /* files have no notes */
 
 /* A function of a library that is always loaded; NULL if this Windows does not have it. */
 GC__COLD gc__os_any_function *gc__os_function(const char *library, const char *name) {
@@ -4318,10 +4329,8 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
 
 
 #if defined(__x86_64__)
-/* The address of static data in an assembly without other operands: an attribute for its definition, the text, the
-   operand. */
-#define GC__ASM_NAMED(name)
-#define GC__ASM_ADDRESS(name) "%c0"
+/* A static address in an assembly without other operands: the text, the operand. */
+#define GC__ASM_ADDRESS "%c0"
 #define GC__ASM_OPERAND(name) "i"(&name)
 
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
@@ -4465,11 +4474,9 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 
 
 #if defined(__aarch64__)
-/* Compilers for AArch64 accept no address of data as an operand of assembly in position-independent code, so the data
-   has a symbol of its own there. */
-#define GC__ASM_NAMED(name) __asm__(#name)
-#define GC__ASM_ADDRESS(name) #name
-#define GC__ASM_OPERAND(name)
+/* "i" accepts no address in position-independent code. */
+#define GC__ASM_ADDRESS "%0"
+#define GC__ASM_OPERAND(name) "S"(&name)
 
 /* The frame pointer leads to the lowest word of a frame. */
 #define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
@@ -4519,13 +4526,14 @@ GC__FN uint64_t gc__cpu_ticks(void) {
     return ticks;
 }
 
-__asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
+/* Link-time optimization may put the assembly of several files into one. */
+__asm__(".ifndef gc__save_registers\n\t.pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
     "gc__save_registers") ".type gc__save_registers, %function\n"
                           "gc__save_registers:\n\t"
                           "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, "
                           "[x0, #48]\n\t"
                           "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
-                          ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+                          ".size gc__save_registers, .-gc__save_registers\n\t.popsection\n\t.endif");
 #endif
 /* The platform contract for other processors, by means of gcc and clang alone. Stacks grow downwards. */
 
@@ -4533,10 +4541,8 @@ __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
 #include <stdlib.h>
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
-/* Data whose address is an operand of assembly has a symbol of its own, as on AArch64. */
-#define GC__ASM_NAMED(name) __asm__(#name)
-#define GC__ASM_ADDRESS(name) #name
-#define GC__ASM_OPERAND(name)
+#define GC__ASM_ADDRESS "%0"
+#define GC__ASM_OPERAND(name) "i"(&name)
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("" : : : "memory"); }
 GC__FN uint64_t gc__cpu_ticks(void) { return gc__os_now_ns(); }
@@ -16919,27 +16925,27 @@ GC__COLD void gc__dac_describe(GcDacVars *to) { (void)to; }
 GC__COLD GcDacVars *gc__dac_own(void) { return NULL; }
 #else
 /* Not const, though nothing writes to it: core files leave constant data out. */
-GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
-    __attribute__((used)) = {GC__DAC_MAGIC,
-                             GC_DAC_MAJOR,
-                             GC_DAC_MINOR,
-                             GC__DAC_VARIABLE_COUNT,
-                             GC__DAC_FACT_COUNT,
-                             GC__DAC_AT_COUNT,
-                             GC__DAC_STATISTIC_COUNT,
-                             sizeof(GcDacVars),
-                             GC_VERSION_TEXT,
+GC__VAR GcDacVars gc__dac_vars __attribute__((used)) = {
+    GC__DAC_MAGIC,
+    GC_DAC_MAJOR,
+    GC_DAC_MINOR,
+    GC__DAC_VARIABLE_COUNT,
+    GC__DAC_FACT_COUNT,
+    GC__DAC_AT_COUNT,
+    GC__DAC_STATISTIC_COUNT,
+    sizeof(GcDacVars),
+    GC_VERSION_TEXT,
 #define GC__DAC_VARIABLE(name, address) address,
-                             {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
+    {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
 #undef GC__DAC_VARIABLE
 #define GC__DAC_FACT(name, number) (uint32_t)(number),
-                             {GC__DAC_FACTS(GC__DAC_FACT)},
+    {GC__DAC_FACTS(GC__DAC_FACT)},
 #undef GC__DAC_FACT
 #define GC__DAC_MEMBER(structure, member, type, path) (uint16_t) offsetof(type, path),
-                             {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
+    {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
 #undef GC__DAC_MEMBER
 #define GC__DAC_STATISTIC(name, count) {(uint16_t)offsetof(gc_stats, name), (uint16_t)(count)},
-                             {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
+    {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
 #undef GC__DAC_STATISTIC
 };
 GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
@@ -16973,15 +16979,7 @@ GC__COLD void gc__dac_describe(GcDacVars *to) {
 
 GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 
-/* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
-   record. */
-__attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
-    __asm__ volatile(GC__NOTE_SECTION(".balign 4\n\t"
-                                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
-                                      ".asciz \"gc.h\"\n\t"
-                                      ".balign 4\n\t"
-                                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t")::GC__ASM_OPERAND(gc__dac_vars));
-}
+GC__NOTE(gc__dac_note, gc__dac_vars)
 #endif
 /* The range barriers, and the pages that write watch has seen. */
 

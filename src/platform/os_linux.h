@@ -40,7 +40,18 @@
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
+/* The function is never called. It can define the note whatever the compiler calls the record, and an operand keeps the
+   record with it when link-time optimization divides the program. */
+#define GC__NOTE(function, record) \
+    __attribute__((used, noinline)) GC__FN void function(void) { \
+        __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t" \
+                         ".balign 4\n\t" \
+                         ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */ \
+                         ".asciz \"gc.h\"\n\t" \
+                         ".balign 4\n\t" \
+                         ".quad " GC__ASM_ADDRESS " - .\n\t" \
+                         ".popsection" ::GC__ASM_OPERAND(record)); \
+    }
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 

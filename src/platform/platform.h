@@ -182,7 +182,7 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
-/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+/* GC__NOTE(function, record) defines a note in the program's file, by which readers of processes find the record. */
 
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);

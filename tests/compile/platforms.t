@@ -115,6 +115,16 @@ for header in gc.h gc_stackmap.h; do
     ok $? "Windows: $header"
 done
 
+# Link-time optimization may put what assembly names elsewhere.
+for cross in $windows aarch64-linux-gnu-gcc; do
+    if ! command -v $cross > /dev/null; then
+        skip "$cross -flto" "$cross is not installed"
+        continue
+    fi
+    $cross -std=c11 -O1 -flto=auto -Wall -Wextra -Werror -pthread -I. examples/hello.c -o "$dir/hello" >&2
+    ok $? "$cross -flto: examples/hello.c"
+done
+
 cross=aarch64-linux-gnu-gcc
 if ! command -v $cross > /dev/null; then
     skip "AArch64" "$cross is not installed (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
