@@ -5130,9 +5130,10 @@ typedef struct gc__arena {
     /* regions until the next huge page, and how many the last slow page required; under the lock */
     size_t huge_waits;
     size_t huge_paid;
+    uintptr_t stale_stored; /* stress: the stale reference that a store has come with; atomic */
 } gc__arena;
 
-GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0};
+GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -10460,15 +10461,13 @@ GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_
     return !tag;
 }
 
-static __attribute__((unused)) uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
-
 /* The barrier of a slot whose age has GC_AGE_LOGGED. Returns false if `ref` is stale, so that reading it faults. */
 GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
     const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
     unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED), youth = *(stored - GC_RANK_ENTRIES);
     if (GC_DIAGNOSTICS && youth == GC__YOUTH_STALE) {
-        __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__the_arena.stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
         return false;
     }
     bool marking = age & GC__AGE_MARKING;
@@ -15695,6 +15694,11 @@ GC__COLD bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
+/* Returns whether the address is in one of the collector's own variables with addresses of the heap. */
+GC__COLD bool gc__is_own_data(uintptr_t at) {
+    return at - (uintptr_t)&gc__tables < sizeof gc__tables || at - (uintptr_t)&gc__the_arena < sizeof gc__the_arena;
+}
+
 /* Searches static data, including what AddressSanitizer puts between variables. */
 __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
     enum { MOST = 4 };
@@ -15702,9 +15706,8 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *cont
     for (uintptr_t at = start; at < end && search->shown < MOST; at += 8) {
         uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
         char name[256], held[24];
-        if (!ref) continue;
+        if (!ref || gc__is_own_data(at)) continue;
         gc__os_name_data(name, sizeof name, at);
-        if (strstr(name, "`gc__")) continue;
         fprintf(stderr, "gc.h:   %s holds %s: gc_roots_add, or scan_roots, must report it\n", name,
                 gc__held_text(search, ref, held));
         search->shown++;
@@ -15764,7 +15767,7 @@ GC__COLD void gc__print_fault(const uintptr_t *words) {
 
 /* Returns whether the fault is in a barrier that was given a stale reference. */
 GC__COLD bool gc__is_stored(uintptr_t address) {
-    return address == __atomic_load_n(&gc__stale_stored, __ATOMIC_RELAXED);
+    return address == __atomic_load_n(&gc__the_arena.stale_stored, __ATOMIC_RELAXED);
 }
 
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
