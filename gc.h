@@ -1858,12 +1858,15 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 #if !defined(__linux__) && !defined(_WIN32)
 #error \
     "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+#include GC__STOP
 #endif
 #if defined(_WIN32) && !defined(__x86_64__)
 #error "gc.h: on Windows, collecting is for x86-64 only, so far"
+#include GC__STOP
 #endif
 #if defined(__sparc__) || defined(__ia64__)
 #error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
+#include GC__STOP
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
@@ -2101,6 +2104,15 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 /* The platform contract for Linux. */
 
+
+#ifndef _WIN32
+#include <sys/mman.h>
+#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
+#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
+#include GC__STOP
+#endif
+#endif
+
 /* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
    some among these. Processors that are not listed show none of them. */
 
@@ -2146,7 +2158,6 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 #include <link.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -2160,10 +2171,6 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 #endif
 #ifndef GC__OS_SINGLE_THREADED
 #define GC__OS_SINGLE_THREADED 0
-#endif
-
-#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
-#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
 /* Not every C library has the kernel's headers, and not every kernel supports what those define. */

@@ -37,6 +37,9 @@
 
 #include <stddef.h>
 
+/* `#include GC__STOP` after an #error ends the compilation, so that the errors that would follow do not hide its sentence. */
+#define GC__STOP <gc.h: see the error above>
+
 #define GC__PRAGMA(text) _Pragma(#text)
 #define GC__IGNORE_WARNING(name) GC__PRAGMA(GCC diagnostic ignored name)
 #ifdef __cplusplus
@@ -65,9 +68,11 @@
 
 #ifndef __GNUC__
 #error "gc.h needs gcc or clang: it uses their attributes, built-in functions and inline assembly"
+#include GC__STOP
 #endif
 #if !defined(__SIZEOF_POINTER__) || __SIZEOF_POINTER__ != 8
 #error "gc.h needs pointers of 64 bits: compile for a 64-bit processor, without -m32 or -mx32"
+#include GC__STOP
 #endif
 
 #include <stddef.h>

@@ -157,6 +157,7 @@ GC_API void gc_profile_code_remove(const void *start);
 
 #ifdef _WIN32
 #error "gc_profile.h: profiles are for Linux only, so far: on Windows, leave GC_IMPLEMENTATION to gc.h or gc_stackmap.h"
+#include GC__STOP
 #endif
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -722,6 +722,7 @@ GC__FN void gc__library_install(const gc_library *library) {
 
 #ifdef _WIN32
 #error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
+#include GC__STOP
 #endif
 #include <fcntl.h>
 #include <stdarg.h>

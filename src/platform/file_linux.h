@@ -5,6 +5,7 @@
 
 #ifdef _WIN32
 #error "gc_profile.h: profiles are for Linux only, so far: on Windows, leave GC_IMPLEMENTATION to gc.h or gc_stackmap.h"
+#include GC__STOP
 #endif
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,6 +2,15 @@
 #pragma once
 
 #include "platform.h"
+
+#ifndef _WIN32
+#include <sys/mman.h>
+#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
+#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
+#include GC__STOP
+#endif
+#endif
+
 #include "context_linux.h"
 
 #ifndef _WIN32
@@ -13,7 +22,6 @@
 #include <link.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -27,10 +35,6 @@
 #endif
 #ifndef GC__OS_SINGLE_THREADED
 #define GC__OS_SINGLE_THREADED 0
-#endif
-
-#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
-#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
 /* Not every C library has the kernel's headers, and not every kernel supports what those define. */

@@ -7,12 +7,15 @@
 #if !defined(__linux__) && !defined(_WIN32)
 #error \
     "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+#include GC__STOP
 #endif
 #if defined(_WIN32) && !defined(__x86_64__)
 #error "gc.h: on Windows, collecting is for x86-64 only, so far"
+#include GC__STOP
 #endif
 #if defined(__sparc__) || defined(__ia64__)
 #error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
+#include GC__STOP
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by

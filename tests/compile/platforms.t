@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
-# refused NAME MESSAGE FLAGS...: the implementation does not compile, and this is the first error of several
+# refused NAME MESSAGE FLAGS...: the implementation does not compile, with this error and one that ends it
 mkdir -p "$dir/stubs/gnu" && touch "$dir/stubs/gnu/stubs-32.h"
 refused() {
     local name=$1 message=$2 compiler
@@ -12,11 +12,13 @@ refused() {
     for compiler in gcc clang; do
         page=$(echo '#include "gc.h"' | $compiler -x c -std=c11 -fsyntax-only -I. -isystem "$dir/stubs" -DGC_IMPLEMENTATION "$@" - 2>&1)
         matches "$(grep -m1 'error:' <<< "$page")" "error: .*$message" "refused: $name: $compiler"
+        is "$(grep -c ': error: ' <<< "$page")" 1 "refused: $name: $compiler gives no errors that follow from it"
     done
 }
 refused 'another system' 'for Linux and Windows only' -U__linux__
 refused 'SPARC' 'SPARC and Itanium keep registers in a second stack' -U__x86_64__ -D__sparc__
 refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
+refused 'another header before it' 'include gc.h before any other header' -include stdio.h
 refused 'another compiler' 'needs gcc or clang' -U__GNUC__
 refused 'an arena of fewer than 16 regions' 'GC_ARENA_BYTES must hold 16 regions' '-DGC_ARENA_BYTES=((size_t)1<<21)'
 

@@ -78,8 +78,9 @@ if wants compile; then
     compiles 'windows.h before gc.h' "$(echo '#include <windows.h>' && implementation gc.h)" $compiler -x c -std=c11 -O0
     for declined in gc_profile.h gc_standalone.h gc_dac.h; do
         page=$( (echo '#define GC_DAC_IMPLEMENTATION' && implementation $declined) |
-            $compiler -x c -std=c11 -I. -fsyntax-only - 2>&1 | grep -m1 'error:')
+            $compiler -x c -std=c11 -I. -fsyntax-only - 2>&1 | grep ' error: ')
         matches "$page" "error: #error \"$declined: .* for Linux only" "declined with a sentence: $declined"
+        is "$(grep -c ': error: ' <<< "$page")" 1 "declined with no other errors: $declined"
     done
     ends
 fi
