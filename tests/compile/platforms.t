@@ -111,6 +111,9 @@ else
     ok $? "musl: examples/hello.c"
     compiler='musl-gcc -Wall -Wextra -Werror -I.'
     for test in test_roots test_heaps test_claims; do passes musl $test; done
+    musl-gcc -std=c11 -O1 -pthread -I. "$dir/stale.c" -o "$dir/stale" && page=$(ulimit -c 0; GC_STRESS=allocation "$dir/stale" 2>&1)
+    matches "$(grep -A1 'was here:' <<< "$page")" '^gc.h:     .no functions are found on the stack: compile with -fno-omit-frame-pointer' \
+        "musl: without frame pointers a report says which option shows the stack"
     musl-gcc -std=c11 -g -fno-omit-frame-pointer -pthread -I. "$dir/stale.c" -o "$dir/stale" && page=$(ulimit -c 0; GC_STRESS=stack "$dir/stale" 2>&1)
     matches "$page" 'missed root or barrier: the program used a .cell.' "musl: a missed root is reported"
     line_of() { grep -nF "$1" "$dir/stale.c" | cut -d: -f1; }
@@ -235,6 +238,11 @@ for processor in riscv64 s390x; do
     if [ -z "$emulator" ]; then
         skip "$processor: random operations" "qemu-$processor is not installed (tools/setup test-all-platforms)"
         continue
+    fi
+    if [ $processor = riscv64 ]; then
+        $cross -std=c11 -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -I. "$dir/stale.c" -o "$dir/stale" &&
+            page=$(ulimit -c 0; GC_STRESS=allocation timeout 300 "$emulator" "$dir/stale" 2>&1)
+        matches "$(grep -A1 'was here:' <<< "$page")" 'compile with -funwind-tables' "$processor: a report says which option shows the stack"
     fi
     $cross -std=c11 -g -funwind-tables -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -I. "$dir/stale.c" -o "$dir/stale" &&
         page=$(ulimit -c 0; GC_STRESS=allocation timeout 300 "$emulator" "$dir/stale" 2>&1)
