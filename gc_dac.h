@@ -704,7 +704,7 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -904,7 +904,7 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
 #endif
 #endif
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_dac.h: reading other processes is for Linux only, so far"
 #include GC__STOP
 #endif

@@ -720,7 +720,7 @@ GC__FN void gc__library_install(const gc_library *library) {
 /* The platform contract for libraries that are loaded by the names of their files, on Linux: finds and opens a file. */
 
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
 #include GC__STOP
 #endif

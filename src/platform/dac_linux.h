@@ -4,7 +4,7 @@
 #include "../api/dac.h"
 #include "image.h"
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_dac.h: reading other processes is for Linux only, so far"
 #include GC__STOP
 #endif

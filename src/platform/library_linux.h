@@ -3,7 +3,7 @@
 
 #include "platform.h"
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
 #include GC__STOP
 #endif

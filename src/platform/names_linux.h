@@ -9,7 +9,7 @@
 #include "os_linux.h"
 #include "symbols.h"
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 #include "platform.h"
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <sys/mman.h>
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
@@ -13,7 +13,7 @@
 
 #include "context_linux.h"
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

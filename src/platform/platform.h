@@ -4,9 +4,11 @@
 
 #include "../api/collect.h"
 
-#if !defined(__linux__) && !defined(_WIN32)
+#include <errno.h>
+
+#if !defined(__linux__) && !defined(_WIN32) && !defined(GC_OS)
 #error \
-    "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+    "gc.h: collecting is for Linux and Windows only, so far: define GC_OS as the name of a file with what another system must supply"
 #include GC__STOP
 #endif
 #if defined(_WIN32) && !defined(__x86_64__)
@@ -258,6 +260,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "os_windows.h"
 #include "memory_windows.h"
 #include "names_windows.h"
+#include "os_other.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
 #include "cpu_portable.h"

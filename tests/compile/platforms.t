@@ -130,6 +130,23 @@ variant 's/#define GC__HAS_RED_ZONE 1/#define GC__HAS_RED_ZONE 0/'
 compiler="gcc -I$dir/changed"
 passes 'no red zone' test_barrier_forms
 
+# A system that is not known, for which a file has the least that gc.h needs. The C library here does not mind not to be on Linux.
+compiler='gcc -std=c11 -O1 -Wall -Wextra -Werror -pthread -U__linux__ -DGC_OS="platforms/least.h" -I. -Itests' ladder=examples/ladder
+$compiler examples/hello.c -o "$dir/hello" && "$dir/hello" > "$dir/log" 2>&1
+ok $? "another system: examples/hello.c"
+$compiler $ladder/rung2.c $ladder/syntax.c $ladder/host.c $ladder/collector.c -o "$dir/rung"
+ok $? "another system: the ladder's rung 2 compiles"
+wrong=
+for script in $ladder/programs/*.calc; do
+    GC_STRESS=100 GC_VERIFY=1 timeout 300 "$dir/rung" "$script" "$(sed -n '1s/# test \([0-9]*\).*/\1/p' "$script")" > "$dir/out" 2> "$dir/err"
+    cat "$dir/err" >> "$dir/out"
+    cmp -s "$dir/out" "${script%.*}.expected" || wrong="$wrong $(basename "$script")"
+done
+is "$wrong" '' "another system: the ladder's rung 2 prints what it should, under stress and verify"
+matches "$(nm -D "$dir/hello")" ' mprotect' "another system: its calls are listed"
+is "$(nm -D "$dir/hello" | grep -oE '\b(madvise|mremap|syscall|process_vm_readv|dl_iterate_phdr|sigaction|backtrace|open)\b')" '' \
+    "another system: nothing else of Linux is called"
+
 # tests/platforms/windows.sh has programs run.
 windows=x86_64-w64-mingw32-gcc
 for header in gc.h gc_stackmap.h; do
