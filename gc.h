@@ -1859,7 +1859,7 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 
 #if !defined(__linux__) && !defined(_WIN32) && !defined(GC_OS)
 #error \
-    "gc.h: collecting is for Linux and Windows only, so far: define GC_OS as the name of a file with what another system must supply"
+    "gc.h: collecting is for Linux and Windows only, so far: GC_OS may name a file with what another system must supply"
 #include GC__STOP
 #endif
 #if defined(_WIN32) && !defined(__x86_64__)
