@@ -467,6 +467,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     int count = gc__os_stack_frames(frames), first = 0;
     while (first < count && (uintptr_t)frames[first] != gc__os_fault_pc(words)) first++;
     if (first == count) first = 0;
+    /* Where the registers are not known, what a signal has put on the stack comes before the fault: code in no file. */
+    for (int i = 0; GC__OS_FAULT_WORDS == 0 && first == 0 && i < count; i++)
+        if (!gc__os_is_file_code(frames[i])) first = i + 1;
     memmove(frames, frames + first, (size_t)(count - first) * sizeof *frames);
     return count - first;
 }

@@ -272,4 +272,14 @@ for processor in riscv64 s390x; do
     ok $? "$processor: random operations"
     grep -v '^ok\|^# \|^1\.\.' "$dir/log" | head -5 >&2
 done
+
+cross=powerpc64le-linux-gnu-gcc
+for emulator in qemu-ppc64le qemu-ppc64le-static ''; do command -v "$emulator" > /dev/null && break; done
+if [ -z "$emulator" ] || ! command -v $cross > /dev/null; then
+    skip 'PowerPC' "$cross and qemu-ppc64le are not installed (apt-get install gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross qemu-user)"
+else
+    $cross -std=c11 -g -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -I. "$dir/stale.c" -o "$dir/stale" &&
+        page=$(ulimit -c 0; GC_STRESS=allocation timeout 300 "$emulator" "$dir/stale" 2>&1)
+    matches "$(grep -A1 'the use is here' <<< "$page")" '^gc.h:     main(\+| at )' "PowerPC: a missed root is reported, and the use comes first"
+fi
 finish
