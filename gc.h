@@ -1933,15 +1933,20 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
    it. */
 
 
-#if !defined(__linux__) && !defined(_WIN32)
+#include <errno.h>
+
+#if !defined(__linux__) && !defined(_WIN32) && !defined(GC_OS)
 #error \
-    "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+    "gc.h: collecting is for Linux and Windows only, so far: GC_OS may name a file with what another system must supply"
+#include GC__STOP
 #endif
 #if defined(_WIN32) && !defined(__x86_64__)
 #error "gc.h: on Windows, collecting is for x86-64 only, so far"
+#include GC__STOP
 #endif
 #if defined(__sparc__) || defined(__ia64__)
 #error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
+#include GC__STOP
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
@@ -2111,7 +2116,7 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
-/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+/* GC__NOTE(function, record) defines a note in the program's file, by which readers of processes find the record. */
 
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
@@ -2187,6 +2192,15 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 /* The platform contract for Linux. */
 
+
+#ifdef __linux__
+#include <sys/mman.h>
+#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
+#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
+#include GC__STOP
+#endif
+#endif
+
 /* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
    some among these. Processors that are not listed show none of them. */
 
@@ -2194,7 +2208,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #define _GNU_SOURCE /* declares REG_RIP and its kin, also under -std=c11 */
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -2223,7 +2237,7 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 #endif
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -2232,7 +2246,6 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 #include <link.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -2248,10 +2261,6 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 #define GC__OS_SINGLE_THREADED 0
 #endif
 
-#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
-#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
-#endif
-
 /* Not every C library has the kernel's headers, and not every kernel supports what those define. */
 #define GC__FUTEX_WAIT_PRIVATE 128
 #define GC__FUTEX_WAKE_PRIVATE 129
@@ -2259,7 +2268,18 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
+/* The function is never called. It can define the note whatever the compiler calls the record, and an operand keeps the
+   record with it when link-time optimization divides the program. */
+#define GC__NOTE(function, record) \
+    __attribute__((used, noinline)) GC__FN void function(void) { \
+        __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t" \
+                         ".balign 4\n\t" \
+                         ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */ \
+                         ".asciz \"gc.h\"\n\t" \
+                         ".balign 4\n\t" \
+                         ".quad " GC__ASM_ADDRESS " - .\n\t" \
+                         ".popsection" ::GC__ASM_OPERAND(record)); \
+    }
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -2670,6 +2690,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     int count = gc__os_stack_frames(frames), first = 0;
     while (first < count && (uintptr_t)frames[first] != gc__os_fault_pc(words)) first++;
     if (first == count) first = 0;
+    /* Where the registers are not known, what a signal has put on the stack comes before the fault: code in no file. */
+    for (int i = 0; GC__OS_FAULT_WORDS == 0 && first == 0 && i < count; i++)
+        if (!gc__os_is_file_code(frames[i])) first = i + 1;
     memmove(frames, frames + first, (size_t)(count - first) * sizeof *frames);
     return count - first;
 }
@@ -2726,7 +2749,7 @@ GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -2926,7 +2949,7 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
 #endif
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -2967,7 +2990,7 @@ GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
 }
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -3194,7 +3217,7 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
    handler: they take no lock, and get memory from the system only. */
 
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <stdio.h>
 
 typedef struct gc__symbol {
@@ -3385,7 +3408,7 @@ GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint
 }
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
@@ -3576,21 +3599,35 @@ GC__COLD int gc__os_name_alike(gc__os_names *names, void *const *frames, int cou
     return named;
 }
 
+/* The option by which compilers let stacks be read; NULL: they do without. */
+#if defined(__GLIBC__) && defined(__x86_64__)
+#define GC__OS_STACK_OPTION NULL
+#elif defined(__GLIBC__)
+#define GC__OS_STACK_OPTION "-funwind-tables"
+#else
+#define GC__OS_STACK_OPTION "-fno-omit-frame-pointer"
+#endif
+GC__INLINED void gc__os_names_end(gc__os_names *names, int shown) {
+    const char *option = GC__OS_STACK_OPTION;
+    gc__os_names_close(names);
+    if (option && !shown) fprintf(stderr, "gc.h:     (no functions are found on the stack: compile with %s)\n", option);
+}
+
 GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
     gc__os_names names;
     int shown = 0;
     memset(&names, 0, sizeof names);
     for (int i = 0; i < count;) i += gc__os_name_alike(&names, frames + i, count - i, exact, &shown);
-    gc__os_names_close(&names);
+    gc__os_names_end(&names, shown);
 }
 
 GC__COLD void gc__os_print_stack(void) {
     void *frames[GC__STACK_FRAMES];
-    int count = gc__os_stack_frames(frames);
+    int count = gc__os_stack_frames(frames), shown = 0;
     gc__os_names names;
     memset(&names, 0, sizeof names);
-    for (int i = 0; i < count; i++) gc__os_print_frame(&names, (uintptr_t)frames[i] - 1);
-    gc__os_names_close(&names);
+    for (int i = 0; i < count; i++) shown += gc__os_print_frame(&names, (uintptr_t)frames[i] - 1);
+    gc__os_names_end(&names, shown);
 }
 
 GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
@@ -3760,7 +3797,7 @@ GC__CALL(void *, RtlVirtualUnwind,
 
 #define GC__OS_PATH_BYTES 1024
 
-#define GC__NOTE_SECTION(contents) "" /* files have no notes */
+#define GC__NOTE(function, record) /* files have no notes */
 
 /* A function of a library that is always loaded; NULL if this Windows does not have it. */
 GC__COLD gc__os_any_function *gc__os_function(const char *library, const char *name) {
@@ -4400,14 +4437,93 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
     }
 }
 #endif
+/* The platform contract for other systems. GC_OS names a file of the host with what a heap needs: memory, locks and waiting,
+   threads, clocks, bounds of stacks. The rest is here, and does nothing or says that it does not know, unless that file
+   defines it, and GC__OS_HAS_FAULTS, GC__OS_HAS_FORK, GC__OS_HAS_ADVICE or GC__OS_HAS_NAMES to say so. */
+
+
+#if defined(GC_OS) && !defined(__linux__) && !defined(_WIN32)
+#include GC_OS
+
+#include <limits.h>
+#include <stdlib.h>
+
+#ifndef GC__NOTE
+#define GC__NOTE(function, record)
+#endif
+
+#ifndef GC__OS_HAS_FAULTS
+GC__FN void gc__os_on_fault(gc__fault_handler f) { (void)f; }
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return (void)words, 0; }
+GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) { return (void)words, (void)frames, 0; }
+#endif
+
+#ifndef GC__OS_HAS_FORK
+GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    return (void)before, (void)in_parent, (void)in_child, true;
+}
+GC__FN void gc__lock_fork_take(gc__lock *lock) { (void)lock; }
+GC__FN void gc__lock_fork_adopt(gc__lock *lock) { (void)lock; }
+GC__FN void gc__lock_fork_release(gc__lock *lock) { (void)lock; }
+#endif
+
+#ifndef GC__OS_HAS_ADVICE
+GC__FN const char *gc__os_refusal(size_t bytes) { return (void)bytes, "give the process more memory"; }
+GC__FN size_t gc__os_container_bytes(void) { return 0; }
+GC__FN unsigned gc__os_quota(void) { return UINT_MAX; }
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes) { (void)address, (void)bytes; }
+GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) { (void)address, (void)bytes; }
+GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes) { (void)address, (void)bytes; }
+GC__FN void gc__os_populate(void *address, size_t bytes) { (void)address, (void)bytes; }
+GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
+    visit(context, from, end);
+}
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
+    (void)address, (void)bytes;
+    errno = ENOSYS;
+    return true;
+}
+GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) { return (void)to, (void)from, (void)bytes, false; }
+GC__FN size_t gc__os_l2_bytes(void) { return (size_t)1 << 20; }
+GC__FN unsigned gc__os_processors(void) { return 1; } /* so heaps have one collecting thread unless the host wants more */
+GC__FN int gc__os_processor(void) { return -1; }
+GC__FN bool gc__os_is_single_threaded(void) { return false; }
+GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)gc__os_self(); }
+GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
+    (void)name;
+    return gc__os_thread_start(thread, f, context);
+}
+GC__FN void gc__os_thread_is_patient(void) {}
+GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) { (void)self, (void)processor; }
+#endif
+
+#ifndef GC__OS_HAS_NAMES
+GC__FN int gc__os_stack_frames(void **frames) { return (void)frames, 0; }
+GC__FN int gc__os_list_frames(void **frames, int most) { return (void)frames, (void)most, 0; }
+GC__COLD void gc__os_print_stack(void) { fprintf(stderr, "gc.h:     (call stacks are not known on this system)\n"); }
+GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
+    (void)frames, (void)count, (void)exact;
+    gc__os_print_stack();
+}
+GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
+    snprintf(text, bytes, "static data at %p", (void *)address);
+}
+GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) { (void)f, (void)context; }
+GC__FN bool gc__os_is_file_code(const void *address) { return (void)address, false; }
+GC__FN const char *gc__os_setting(const char *variable) {
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}
+GC__FN const char *gc__os_program_name(void) { return "the program"; }
+GC__FN uint32_t gc__os_process_number(void) { return 0; }
+#endif
+#endif
 /* The platform contract for x86-64. */
 
 
 #if defined(__x86_64__)
-/* The address of static data in an assembly without other operands: an attribute for its definition, the text, the
-   operand. */
-#define GC__ASM_NAMED(name)
-#define GC__ASM_ADDRESS(name) "%c0"
+/* A static address in an assembly without other operands: the text, the operand. */
+#define GC__ASM_ADDRESS "%c0"
 #define GC__ASM_OPERAND(name) "i"(&name)
 
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
@@ -4551,11 +4667,9 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 
 
 #if defined(__aarch64__)
-/* Compilers for AArch64 accept no address of data as an operand of assembly in position-independent code, so the data
-   has a symbol of its own there. */
-#define GC__ASM_NAMED(name) __asm__(#name)
-#define GC__ASM_ADDRESS(name) #name
-#define GC__ASM_OPERAND(name)
+/* "i" accepts no address in position-independent code. */
+#define GC__ASM_ADDRESS "%0"
+#define GC__ASM_OPERAND(name) "S"(&name)
 
 /* The frame pointer leads to the lowest word of a frame. */
 #define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
@@ -4606,14 +4720,15 @@ GC__FN uint64_t gc__cpu_ticks(void) {
 }
 
 /* Compilers keep values that programs use as doubles in vector registers across calls, as with NaN-boxing. It begins with a
-   target of indirect calls (bti c), since another library's calls may come by a jump through a register. */
-__asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".type gc__save_registers, %function\n"
+   target of indirect calls (bti c), since another library's calls may come by a jump through a register. Link-time optimization
+   may put the assembly of several files into one. */
+__asm__(".ifndef gc__save_registers\n\t.pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".type gc__save_registers, %function\n"
         "gc__save_registers:\n\thint #34\n\t"
         "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
         "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\t"
         "stp d8, d9, [x0, #88]\n\tstp d10, d11, [x0, #104]\n\tstp d12, d13, [x0, #120]\n\tstp d14, d15, [x0, #136]\n\t"
         "mov x1, sp\n\tstr x1, [x0, #152]\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection\n\t.endif");
 #endif
 /* The platform contract for other processors, by means of gcc and clang alone. Stacks grow downwards. */
 
@@ -4621,10 +4736,8 @@ __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".ty
 #include <stdlib.h>
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
-/* Data whose address is an operand of assembly has a symbol of its own, as on AArch64. */
-#define GC__ASM_NAMED(name) __asm__(#name)
-#define GC__ASM_ADDRESS(name) #name
-#define GC__ASM_OPERAND(name)
+#define GC__ASM_ADDRESS "%0"
+#define GC__ASM_OPERAND(name) "i"(&name)
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("" : : : "memory"); }
 GC__FN uint64_t gc__cpu_ticks(void) { return gc__os_now_ns(); }
@@ -5212,9 +5325,10 @@ typedef struct gc__arena {
     /* regions until the next huge page, and how many the last slow page required; under the lock */
     size_t huge_waits;
     size_t huge_paid;
+    uintptr_t stale_stored; /* stress: the stale reference that a store has come with; atomic */
 } gc__arena;
 
-GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0};
+GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -10207,15 +10321,13 @@ GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_
     return !tag;
 }
 
-static __attribute__((unused)) uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
-
 /* The barrier of a slot whose age has GC_AGE_LOGGED. Returns false if `ref` is stale, so that reading it faults. */
 GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
     const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
     unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED), youth = *(stored - GC_RANK_ENTRIES);
     if (GC_DIAGNOSTICS && youth == GC__YOUTH_STALE) {
-        __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__the_arena.stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
         return false;
     }
     bool marking = age & GC__AGE_MARKING;
@@ -15569,6 +15681,11 @@ GC__COLD bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
+/* Returns whether the address is in one of the collector's own variables with addresses of the heap. */
+GC__COLD bool gc__is_own_data(uintptr_t at) {
+    return at - (uintptr_t)&gc__tables < sizeof gc__tables || at - (uintptr_t)&gc__the_arena < sizeof gc__the_arena;
+}
+
 /* Searches static data, including what AddressSanitizer puts between variables. */
 __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
     enum { MOST = 4 };
@@ -15576,9 +15693,8 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *cont
     for (uintptr_t at = start; at < end && search->shown < MOST; at += 8) {
         uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
         char name[256], held[24];
-        if (!ref) continue;
+        if (!ref || gc__is_own_data(at)) continue;
         gc__os_name_data(name, sizeof name, at);
-        if (strstr(name, "`gc__")) continue;
         fprintf(stderr, "gc.h:   %s holds %s: gc_roots_add, or scan_roots, must report it\n", name,
                 gc__held_text(search, ref, held));
         search->shown++;
@@ -15638,7 +15754,7 @@ GC__COLD void gc__print_fault(const uintptr_t *words) {
 
 /* Returns whether the fault is in a barrier that was given a stale reference. */
 GC__COLD bool gc__is_stored(uintptr_t address) {
-    return address == __atomic_load_n(&gc__stale_stored, __ATOMIC_RELAXED);
+    return address == __atomic_load_n(&gc__the_arena.stale_stored, __ATOMIC_RELAXED);
 }
 
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
@@ -16795,27 +16911,27 @@ GC__COLD void gc__dac_describe(GcDacVars *to) { (void)to; }
 GC__COLD GcDacVars *gc__dac_own(void) { return NULL; }
 #else
 /* Not const, though nothing writes to it: core files leave constant data out. */
-GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
-    __attribute__((used)) = {GC__DAC_MAGIC,
-                             GC_DAC_MAJOR,
-                             GC_DAC_MINOR,
-                             GC__DAC_VARIABLE_COUNT,
-                             GC__DAC_FACT_COUNT,
-                             GC__DAC_AT_COUNT,
-                             GC__DAC_STATISTIC_COUNT,
-                             sizeof(GcDacVars),
-                             GC_VERSION_TEXT,
+GC__VAR GcDacVars gc__dac_vars __attribute__((used)) = {
+    GC__DAC_MAGIC,
+    GC_DAC_MAJOR,
+    GC_DAC_MINOR,
+    GC__DAC_VARIABLE_COUNT,
+    GC__DAC_FACT_COUNT,
+    GC__DAC_AT_COUNT,
+    GC__DAC_STATISTIC_COUNT,
+    sizeof(GcDacVars),
+    GC_VERSION_TEXT,
 #define GC__DAC_VARIABLE(name, address) address,
-                             {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
+    {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
 #undef GC__DAC_VARIABLE
 #define GC__DAC_FACT(name, number) (uint32_t)(number),
-                             {GC__DAC_FACTS(GC__DAC_FACT)},
+    {GC__DAC_FACTS(GC__DAC_FACT)},
 #undef GC__DAC_FACT
 #define GC__DAC_MEMBER(structure, member, type, path) (uint16_t) offsetof(type, path),
-                             {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
+    {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
 #undef GC__DAC_MEMBER
 #define GC__DAC_STATISTIC(name, count) {(uint16_t)offsetof(gc_stats, name), (uint16_t)(count)},
-                             {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
+    {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
 #undef GC__DAC_STATISTIC
 };
 GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
@@ -16849,15 +16965,7 @@ GC__COLD void gc__dac_describe(GcDacVars *to) {
 
 GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 
-/* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
-   record. */
-__attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
-    __asm__ volatile(GC__NOTE_SECTION(".balign 4\n\t"
-                                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
-                                      ".asciz \"gc.h\"\n\t"
-                                      ".balign 4\n\t"
-                                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t")::GC__ASM_OPERAND(gc__dac_vars));
-}
+GC__NOTE(gc__dac_note, gc__dac_vars)
 #endif
 /* The range barriers, and the pages that write watch has seen. */
 

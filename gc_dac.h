@@ -15,6 +15,9 @@
 
 #include <stddef.h>
 
+/* `#include GC__STOP` after an #error ends the compilation, so that the errors that would follow do not hide its sentence. */
+#define GC__STOP <gc.h: see the error above>
+
 #define GC__PRAGMA(text) _Pragma(#text)
 #define GC__IGNORE_WARNING(name) GC__PRAGMA(GCC diagnostic ignored name)
 #ifdef __cplusplus
@@ -701,7 +704,7 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -901,8 +904,9 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
 #endif
 #endif
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_dac.h: reading other processes is for Linux only, so far"
+#include GC__STOP
 #endif
 #include <errno.h>
 #include <signal.h>
@@ -919,6 +923,7 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
 
 #ifndef MAP_ANONYMOUS
 #error "gc_dac.h: with GC_DAC_IMPLEMENTATION, include it before any other header, or compile with -D_GNU_SOURCE"
+#include GC__STOP
 #endif
 
 #define GC__DAC_FN static __attribute__((unused))

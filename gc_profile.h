@@ -155,8 +155,9 @@ GC_API void gc_profile_code_remove(const void *start);
 /* Files that gc.h writes of its own accord. Errors are left in errno. */
 
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_profile.h: profiles are for Linux only, so far: on Windows, leave GC_IMPLEMENTATION to gc.h or gc_stackmap.h"
+#include GC__STOP
 #endif
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3308,7 +3308,7 @@ static const char gc__code_entered[1] = {0};
    GC_CODE_SIGNAL. */
 
 
-#ifndef _WIN32
+#ifdef __linux__
 /* A thread to which interrupts are sent. */
 typedef struct gc__os_target {
     pid_t id;      /* 0: the thread is to receive none */

@@ -5,9 +5,11 @@
 
 #ifndef __GNUC__
 #error "gc.h needs gcc or clang: it uses their attributes, built-in functions and inline assembly"
+#include GC__STOP
 #endif
 #if !defined(__SIZEOF_POINTER__) || __SIZEOF_POINTER__ != 8
 #error "gc.h needs pointers of 64 bits: compile for a 64-bit processor, without -m32 or -mx32"
+#include GC__STOP
 #endif
 
 #include <stddef.h>

@@ -63,10 +63,12 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* The step of RANK before *slot = ref where stores are logged. Returns whether nothing is left to do after the
-   store. */
+/* The step of RANK before *slot = ref: calls log_store where the assembly does, also for a stale ref, which must not be
+   stored. Returns whether nothing is left to do after the store. */
 GC__BARRIER_INLINE int gc__barrier_before_c(const gc_barrier_tables *tables, uintptr_t slot, uintptr_t ref) {
-    if (!(gc__barrier_age(tables, slot) & GC_AGE_LOGGED)) return 0;
+    unsigned ranks = gc__barrier_ranks(tables, (void *)slot, (void *)ref);
+    if (ranks <= 2) return 1;
+    if (!(ranks & GC_AGE_LOGGED)) return 0;
     tables->log_store((const void *)slot, (const void *)ref);
     return 1;
 }

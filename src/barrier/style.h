@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* `#include GC__STOP` after an #error ends the compilation, so that the errors that would follow do not hide its sentence. */
+#define GC__STOP <gc.h: see the error above>
+
 #define GC__PRAGMA(text) _Pragma(#text)
 #define GC__IGNORE_WARNING(name) GC__PRAGMA(GCC diagnostic ignored name)
 #ifdef __cplusplus

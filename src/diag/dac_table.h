@@ -21,27 +21,27 @@ GC__COLD void gc__dac_describe(GcDacVars *to) { (void)to; }
 GC__COLD GcDacVars *gc__dac_own(void) { return NULL; }
 #else
 /* Not const, though nothing writes to it: core files leave constant data out. */
-GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
-    __attribute__((used)) = {GC__DAC_MAGIC,
-                             GC_DAC_MAJOR,
-                             GC_DAC_MINOR,
-                             GC__DAC_VARIABLE_COUNT,
-                             GC__DAC_FACT_COUNT,
-                             GC__DAC_AT_COUNT,
-                             GC__DAC_STATISTIC_COUNT,
-                             sizeof(GcDacVars),
-                             GC_VERSION_TEXT,
+GC__VAR GcDacVars gc__dac_vars __attribute__((used)) = {
+    GC__DAC_MAGIC,
+    GC_DAC_MAJOR,
+    GC_DAC_MINOR,
+    GC__DAC_VARIABLE_COUNT,
+    GC__DAC_FACT_COUNT,
+    GC__DAC_AT_COUNT,
+    GC__DAC_STATISTIC_COUNT,
+    sizeof(GcDacVars),
+    GC_VERSION_TEXT,
 #define GC__DAC_VARIABLE(name, address) address,
-                             {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
+    {GC__DAC_VARIABLES(GC__DAC_VARIABLE)},
 #undef GC__DAC_VARIABLE
 #define GC__DAC_FACT(name, number) (uint32_t)(number),
-                             {GC__DAC_FACTS(GC__DAC_FACT)},
+    {GC__DAC_FACTS(GC__DAC_FACT)},
 #undef GC__DAC_FACT
 #define GC__DAC_MEMBER(structure, member, type, path) (uint16_t) offsetof(type, path),
-                             {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
+    {GC__DAC_MEMBERS(GC__DAC_MEMBER)},
 #undef GC__DAC_MEMBER
 #define GC__DAC_STATISTIC(name, count) {(uint16_t)offsetof(gc_stats, name), (uint16_t)(count)},
-                             {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
+    {GC__DAC_STATISTICS(GC__DAC_STATISTIC)}
 #undef GC__DAC_STATISTIC
 };
 GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
@@ -75,13 +75,5 @@ GC__COLD void gc__dac_describe(GcDacVars *to) {
 
 GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 
-/* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
-   record. */
-__attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
-    __asm__ volatile(GC__NOTE_SECTION(".balign 4\n\t"
-                                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
-                                      ".asciz \"gc.h\"\n\t"
-                                      ".balign 4\n\t"
-                                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t")::GC__ASM_OPERAND(gc__dac_vars));
-}
+GC__NOTE(gc__dac_note, gc__dac_vars)
 #endif

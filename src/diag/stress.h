@@ -113,6 +113,11 @@ GC__COLD bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
+/* Returns whether the address is in one of the collector's own variables with addresses of the heap. */
+GC__COLD bool gc__is_own_data(uintptr_t at) {
+    return at - (uintptr_t)&gc__tables < sizeof gc__tables || at - (uintptr_t)&gc__the_arena < sizeof gc__the_arena;
+}
+
 /* Searches static data, including what AddressSanitizer puts between variables. */
 __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
     enum { MOST = 4 };
@@ -120,9 +125,8 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *cont
     for (uintptr_t at = start; at < end && search->shown < MOST; at += 8) {
         uintptr_t ref = gc__holder_word(search, *(gc_word *)at);
         char name[256], held[24];
-        if (!ref) continue;
+        if (!ref || gc__is_own_data(at)) continue;
         gc__os_name_data(name, sizeof name, at);
-        if (strstr(name, "`gc__")) continue;
         fprintf(stderr, "gc.h:   %s holds %s: gc_roots_add, or scan_roots, must report it\n", name,
                 gc__held_text(search, ref, held));
         search->shown++;
@@ -182,7 +186,7 @@ GC__COLD void gc__print_fault(const uintptr_t *words) {
 
 /* Returns whether the fault is in a barrier that was given a stale reference. */
 GC__COLD bool gc__is_stored(uintptr_t address) {
-    return address == __atomic_load_n(&gc__stale_stored, __ATOMIC_RELAXED);
+    return address == __atomic_load_n(&gc__the_arena.stale_stored, __ATOMIC_RELAXED);
 }
 
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale

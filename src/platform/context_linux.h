@@ -6,7 +6,7 @@
 #define _GNU_SOURCE /* declares REG_RIP and its kin, also under -std=c11 */
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <stdint.h>
 #include <ucontext.h>
 

@@ -4,11 +4,9 @@
 #include "platform.h"
 
 #if defined(__aarch64__)
-/* Compilers for AArch64 accept no address of data as an operand of assembly in position-independent code, so the data
-   has a symbol of its own there. */
-#define GC__ASM_NAMED(name) __asm__(#name)
-#define GC__ASM_ADDRESS(name) #name
-#define GC__ASM_OPERAND(name)
+/* "i" accepts no address in position-independent code. */
+#define GC__ASM_ADDRESS "%0"
+#define GC__ASM_OPERAND(name) "S"(&name)
 
 /* The frame pointer leads to the lowest word of a frame. */
 #define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
@@ -59,12 +57,13 @@ GC__FN uint64_t gc__cpu_ticks(void) {
 }
 
 /* Compilers keep values that programs use as doubles in vector registers across calls, as with NaN-boxing. It begins with a
-   target of indirect calls (bti c), since another library's calls may come by a jump through a register. */
-__asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".type gc__save_registers, %function\n"
+   target of indirect calls (bti c), since another library's calls may come by a jump through a register. Link-time optimization
+   may put the assembly of several files into one. */
+__asm__(".ifndef gc__save_registers\n\t.pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".type gc__save_registers, %function\n"
         "gc__save_registers:\n\thint #34\n\t"
         "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
         "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\t"
         "stp d8, d9, [x0, #88]\n\tstp d10, d11, [x0, #104]\n\tstp d12, d13, [x0, #120]\n\tstp d14, d15, [x0, #136]\n\t"
         "mov x1, sp\n\tstr x1, [x0, #152]\n\tret\n\t"
-        ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+        ".size gc__save_registers, .-gc__save_registers\n\t.popsection\n\t.endif");
 #endif

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
-/* Data whose address is an operand of assembly has a symbol of its own, as on AArch64. */
-#define GC__ASM_NAMED(name) __asm__(#name)
-#define GC__ASM_ADDRESS(name) #name
-#define GC__ASM_OPERAND(name)
+#define GC__ASM_ADDRESS "%0"
+#define GC__ASM_OPERAND(name) "i"(&name)
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("" : : : "memory"); }
 GC__FN uint64_t gc__cpu_ticks(void) { return gc__os_now_ns(); }

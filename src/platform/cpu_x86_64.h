@@ -4,10 +4,8 @@
 #include "platform.h"
 
 #if defined(__x86_64__)
-/* The address of static data in an assembly without other operands: an attribute for its definition, the text, the
-   operand. */
-#define GC__ASM_NAMED(name)
-#define GC__ASM_ADDRESS(name) "%c0"
+/* A static address in an assembly without other operands: the text, the operand. */
+#define GC__ASM_ADDRESS "%c0"
 #define GC__ASM_OPERAND(name) "i"(&name)
 
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }

@@ -4,8 +4,9 @@
 #include "../api/dac.h"
 #include "image.h"
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_dac.h: reading other processes is for Linux only, so far"
+#include GC__STOP
 #endif
 #include <errno.h>
 #include <signal.h>
@@ -22,6 +23,7 @@
 
 #ifndef MAP_ANONYMOUS
 #error "gc_dac.h: with GC_DAC_IMPLEMENTATION, include it before any other header, or compile with -D_GNU_SOURCE"
+#include GC__STOP
 #endif
 
 #define GC__DAC_FN static __attribute__((unused))

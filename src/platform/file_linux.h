@@ -3,8 +3,9 @@
 
 #include "platform.h"
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_profile.h: profiles are for Linux only, so far: on Windows, leave GC_IMPLEMENTATION to gc.h or gc_stackmap.h"
+#include GC__STOP
 #endif
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -10,7 +10,7 @@
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "../api/code.h"
 #include "platform.h"
 
-#ifndef _WIN32
+#ifdef __linux__
 /* A thread to which interrupts are sent. */
 typedef struct gc__os_target {
     pid_t id;      /* 0: the thread is to receive none */

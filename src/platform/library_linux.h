@@ -3,8 +3,9 @@
 
 #include "platform.h"
 
-#ifdef _WIN32
+#ifndef __linux__
 #error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
+#include GC__STOP
 #endif
 #include <fcntl.h>
 #include <stdarg.h>

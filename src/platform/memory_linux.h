@@ -4,7 +4,7 @@
 #include "platform.h"
 #include "lines_linux.h"
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -9,7 +9,7 @@
 #include "os_linux.h"
 #include "symbols.h"
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
@@ -200,21 +200,35 @@ GC__COLD int gc__os_name_alike(gc__os_names *names, void *const *frames, int cou
     return named;
 }
 
+/* The option by which compilers let stacks be read; NULL: they do without. */
+#if defined(__GLIBC__) && defined(__x86_64__)
+#define GC__OS_STACK_OPTION NULL
+#elif defined(__GLIBC__)
+#define GC__OS_STACK_OPTION "-funwind-tables"
+#else
+#define GC__OS_STACK_OPTION "-fno-omit-frame-pointer"
+#endif
+GC__INLINED void gc__os_names_end(gc__os_names *names, int shown) {
+    const char *option = GC__OS_STACK_OPTION;
+    gc__os_names_close(names);
+    if (option && !shown) fprintf(stderr, "gc.h:     (no functions are found on the stack: compile with %s)\n", option);
+}
+
 GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
     gc__os_names names;
     int shown = 0;
     memset(&names, 0, sizeof names);
     for (int i = 0; i < count;) i += gc__os_name_alike(&names, frames + i, count - i, exact, &shown);
-    gc__os_names_close(&names);
+    gc__os_names_end(&names, shown);
 }
 
 GC__COLD void gc__os_print_stack(void) {
     void *frames[GC__STACK_FRAMES];
-    int count = gc__os_stack_frames(frames);
+    int count = gc__os_stack_frames(frames), shown = 0;
     gc__os_names names;
     memset(&names, 0, sizeof names);
-    for (int i = 0; i < count; i++) gc__os_print_frame(&names, (uintptr_t)frames[i] - 1);
-    gc__os_names_close(&names);
+    for (int i = 0; i < count; i++) shown += gc__os_print_frame(&names, (uintptr_t)frames[i] - 1);
+    gc__os_names_end(&names, shown);
 }
 
 GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {

@@ -2,9 +2,18 @@
 #pragma once
 
 #include "platform.h"
+
+#ifdef __linux__
+#include <sys/mman.h>
+#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
+#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
+#include GC__STOP
+#endif
+#endif
+
 #include "context_linux.h"
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +22,6 @@
 #include <link.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -29,10 +37,6 @@
 #define GC__OS_SINGLE_THREADED 0
 #endif
 
-#if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
-#error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
-#endif
-
 /* Not every C library has the kernel's headers, and not every kernel supports what those define. */
 #define GC__FUTEX_WAIT_PRIVATE 128
 #define GC__FUTEX_WAKE_PRIVATE 129
@@ -40,7 +44,18 @@
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
+/* The function is never called. It can define the note whatever the compiler calls the record, and an operand keeps the
+   record with it when link-time optimization divides the program. */
+#define GC__NOTE(function, record) \
+    __attribute__((used, noinline)) GC__FN void function(void) { \
+        __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t" \
+                         ".balign 4\n\t" \
+                         ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */ \
+                         ".asciz \"gc.h\"\n\t" \
+                         ".balign 4\n\t" \
+                         ".quad " GC__ASM_ADDRESS " - .\n\t" \
+                         ".popsection" ::GC__ASM_OPERAND(record)); \
+    }
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -451,6 +466,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     int count = gc__os_stack_frames(frames), first = 0;
     while (first < count && (uintptr_t)frames[first] != gc__os_fault_pc(words)) first++;
     if (first == count) first = 0;
+    /* Where the registers are not known, what a signal has put on the stack comes before the fault: code in no file. */
+    for (int i = 0; GC__OS_FAULT_WORDS == 0 && first == 0 && i < count; i++)
+        if (!gc__os_is_file_code(frames[i])) first = i + 1;
     memmove(frames, frames + first, (size_t)(count - first) * sizeof *frames);
     return count - first;
 }

@@ -12,7 +12,7 @@
 
 #define GC__OS_PATH_BYTES 1024
 
-#define GC__NOTE_SECTION(contents) "" /* files have no notes */
+#define GC__NOTE(function, record) /* files have no notes */
 
 /* A function of a library that is always loaded; NULL if this Windows does not have it. */
 GC__COLD gc__os_any_function *gc__os_function(const char *library, const char *name) {

@@ -4,15 +4,20 @@
 
 #include "../api/collect.h"
 
-#if !defined(__linux__) && !defined(_WIN32)
+#include <errno.h>
+
+#if !defined(__linux__) && !defined(_WIN32) && !defined(GC_OS)
 #error \
-    "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+    "gc.h: collecting is for Linux and Windows only, so far: GC_OS may name a file with what another system must supply"
+#include GC__STOP
 #endif
 #if defined(_WIN32) && !defined(__x86_64__)
 #error "gc.h: on Windows, collecting is for x86-64 only, so far"
+#include GC__STOP
 #endif
 #if defined(__sparc__) || defined(__ia64__)
 #error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
+#include GC__STOP
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
@@ -182,7 +187,7 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
-/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+/* GC__NOTE(function, record) defines a note in the program's file, by which readers of processes find the record. */
 
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
@@ -263,6 +268,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "os_windows.h"
 #include "memory_windows.h"
 #include "names_windows.h"
+#include "os_other.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
 #include "cpu_portable.h"

@@ -60,7 +60,7 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
             GC__CODE_ADDRESS("rsp", -128, "rsp") \
             GC__STUB_VECTORS(GC__STUB_SAVE_VECTOR) \
             GC__CODE_MOVE("r11", "rdi") \
-            "call " GC__ASM_ADDRESS(first) "\n\t" \
+            "call " GC__ASM_ADDRESS "\n\t" \
             GC__CODE_MOVE("rax", "r11") \
             GC__STUB_VECTORS(GC__STUB_VECTOR) \
             GC__CODE_ADDRESS("rsp", 128, "rsp") \
@@ -74,27 +74,30 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 /* Both addresses are targets of indirect calls (hint #34 is bti c). */
 #define GC__STUB_CALL(name) \
     GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
-    GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", %function\n" #name ":\n\thint #34\n\t" \
+    GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", %%function\n" #name ":\n\thint #34\n\t" \
     "adrp x16, .Lgc__slot_" #name "\n\tadd x16, x16, #:lo12:.Lgc__slot_" #name "\n\tldar x16, [x16]\n\tbr x16\n" \
     ".Lgc__first_" #name ":\thint #34\n\t" \
     "adrp x17, .Lgc__slot_" #name "\n\tadd x17, x17, #:lo12:.Lgc__slot_" #name "\n\tb .Lgc__stub_first\n\t" \
     ".size " #name ", .-" #name "\n\t"
 #define GC__DEFINE_STUBS(first) \
-    __asm__( \
-        ".pushsection .text\n\t" \
-        GC__STUB_SLOTS \
-        GC__INTERFACE(GC__STUB) \
-        ".Lgc__stub_first:\n\t" \
-        "stp x29, x30, [sp, #-224]!\n\tmov x29, sp\n\t" \
-        "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\t" \
-        "str x8, [sp, #80]\n\t" \
-        "stp q0, q1, [sp, #96]\n\tstp q2, q3, [sp, #128]\n\tstp q4, q5, [sp, #160]\n\tstp q6, q7, [sp, #192]\n\t" \
-        "mov x0, x17\n\tbl " #first "\n\tmov x16, x0\n\t" \
-        "ldp q6, q7, [sp, #192]\n\tldp q4, q5, [sp, #160]\n\tldp q2, q3, [sp, #128]\n\tldp q0, q1, [sp, #96]\n\t" \
-        "ldr x8, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n\tldp x2, x3, [sp, #32]\n\t" \
-        "ldp x0, x1, [sp, #16]\n\t" \
-        "ldp x29, x30, [sp], #224\n\tbr x16\n\t" \
-        ".popsection");
+    __attribute__((used, noinline)) static void gc__stubs(void) { \
+        __asm__ volatile( \
+            ".pushsection .text\n\t" \
+            GC__STUB_SLOTS \
+            GC__INTERFACE(GC__STUB) \
+            ".Lgc__stub_first:\n\t" \
+            "stp x29, x30, [sp, #-224]!\n\tmov x29, sp\n\t" \
+            "stp x0, x1, [sp, #16]\n\tstp x2, x3, [sp, #32]\n\tstp x4, x5, [sp, #48]\n\tstp x6, x7, [sp, #64]\n\t" \
+            "str x8, [sp, #80]\n\t" \
+            "stp q0, q1, [sp, #96]\n\tstp q2, q3, [sp, #128]\n\tstp q4, q5, [sp, #160]\n\tstp q6, q7, [sp, #192]\n\t" \
+            "mov x0, x17\n\tbl " GC__ASM_ADDRESS "\n\tmov x16, x0\n\t" \
+            "ldp q6, q7, [sp, #192]\n\tldp q4, q5, [sp, #160]\n\tldp q2, q3, [sp, #128]\n\tldp q0, q1, [sp, #96]\n\t" \
+            "ldr x8, [sp, #80]\n\tldp x6, x7, [sp, #64]\n\tldp x4, x5, [sp, #48]\n\tldp x2, x3, [sp, #32]\n\t" \
+            "ldp x0, x1, [sp, #16]\n\t" \
+            "ldp x29, x30, [sp], #224\n\tbr x16\n\t" \
+            ".popsection" \
+            :: GC__ASM_OPERAND(first)); \
+    }
 #else
 #error "gc.h: GC_STANDALONE calls the collector in a library by stubs for x86-64 and AArch64: here, compile it into the program"
 #endif

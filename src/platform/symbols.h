@@ -4,7 +4,7 @@
 
 #include "image.h"
 
-#ifndef _WIN32
+#ifdef __linux__
 #include <stdio.h>
 
 typedef struct gc__symbol {

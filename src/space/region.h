@@ -87,9 +87,10 @@ typedef struct gc__arena {
     /* regions until the next huge page, and how many the last slow page required; under the lock */
     size_t huge_waits;
     size_t huge_paid;
+    uintptr_t stale_stored; /* stress: the stale reference that a store has come with; atomic */
 } gc__arena;
 
-GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0};
+GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)

@@ -201,15 +201,13 @@ GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_
     return !tag;
 }
 
-static __attribute__((unused)) uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
-
 /* The barrier of a slot whose age has GC_AGE_LOGGED. Returns false if `ref` is stale, so that reading it faults. */
 GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
     const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
     unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED), youth = *(stored - GC_RANK_ENTRIES);
     if (GC_DIAGNOSTICS && youth == GC__YOUTH_STALE) {
-        __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__the_arena.stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
         return false;
     }
     bool marking = age & GC__AGE_MARKING;

@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
-# refused NAME MESSAGE FLAGS...: the implementation does not compile, and this is the first error of several
+# refused NAME MESSAGE FLAGS...: the implementation does not compile, with this error and one that ends it
 mkdir -p "$dir/stubs/gnu" && touch "$dir/stubs/gnu/stubs-32.h"
 refused() {
     local name=$1 message=$2 compiler
@@ -12,11 +12,13 @@ refused() {
     for compiler in gcc clang; do
         page=$(echo '#include "gc.h"' | $compiler -x c -std=c11 -fsyntax-only -I. -isystem "$dir/stubs" -DGC_IMPLEMENTATION "$@" - 2>&1)
         matches "$(grep -m1 'error:' <<< "$page")" "error: .*$message" "refused: $name: $compiler"
+        is "$(grep -c ': error: ' <<< "$page")" 1 "refused: $name: $compiler gives no errors that follow from it"
     done
 }
 refused 'another system' 'for Linux and Windows only' -U__linux__
 refused 'SPARC' 'SPARC and Itanium keep registers in a second stack' -U__x86_64__ -D__sparc__
 refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
+refused 'another header before it' 'include gc.h before any other header' -include stdio.h
 refused 'another compiler' 'needs gcc or clang' -U__GNUC__
 refused 'addresses beyond a displacement' 'GC_ADDRESS_BITS must be at most GC_REGION_SHIFT \+ 31' -DGC_ADDRESS_BITS=48 -DGC_REGION_SHIFT=16
 refused 'the same in C' 'GC_ADDRESS_BITS must be at most GC_REGION_SHIFT \+ 31' -DGC_ADDRESS_BITS=48 -DGC_REGION_SHIFT=16 -DGC_PORTABLE_BARRIERS
@@ -83,6 +85,27 @@ for shift in 28 29 30; do
     matches "$page" 'missed root or barrier: the program used a .cell.' "stress notices a missed root with regions of 2^$shift bytes"
 done
 
+# A report blames neither the store that it is about nor the collector's own variables, where barriers are in C or nothing has a name.
+cat > "$dir/stored.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+typedef struct pair { gc_object header; struct pair *next; } pair;
+static const gc_type pair_type = GC_TYPE(pair, next);
+int main(void) {
+    gc_thread *gc = gc_thread_attach(gc_heap_create(NULL));
+    pair *root = (pair *)gc_new(gc, &pair_type);
+    GC_ROOTS(gc, root);
+    pair *missed = (pair *)gc_new(gc, &pair_type);
+    gc_new(gc, &pair_type);
+    gc_store(gc, &root->next, missed);
+}
+END
+for flag in -DGC_PORTABLE_BARRIERS -s; do
+    gcc -std=c11 -pthread $flag -I. "$dir/stored.c" -o "$dir/stored" && page=$(ulimit -c 0; GC_STRESS=allocation "$dir/stored" 2>&1)
+    matches "$page" 'missed root or barrier: the program stored a reference to a .pair.' "$flag: a stale reference that is stored is reported"
+    is "$(grep -E 'holds it: (a store there|gc_roots_add)' <<< "$page")" '' "$flag: and nothing is blamed that has no fault"
+done
+
 if ! command -v musl-gcc > /dev/null; then
     skip "musl" "musl-gcc is not installed (tools/setup test)"
 else
@@ -90,6 +113,9 @@ else
     ok $? "musl: examples/hello.c"
     compiler='musl-gcc -Wall -Wextra -Werror -I.'
     for test in test_roots test_heaps test_claims; do passes musl $test; done
+    musl-gcc -std=c11 -O1 -pthread -I. "$dir/stale.c" -o "$dir/stale" && page=$(ulimit -c 0; GC_STRESS=allocation "$dir/stale" 2>&1)
+    matches "$(grep -A1 'was here:' <<< "$page")" '^gc.h:     .no functions are found on the stack: compile with -fno-omit-frame-pointer' \
+        "musl: without frame pointers a report says which option shows the stack"
     musl-gcc -std=c11 -g -fno-omit-frame-pointer -pthread -I. "$dir/stale.c" -o "$dir/stale" && page=$(ulimit -c 0; GC_STRESS=stack "$dir/stale" 2>&1)
     matches "$page" 'missed root or barrier: the program used a .cell.' "musl: a missed root is reported"
     line_of() { grep -nF "$1" "$dir/stale.c" | cut -d: -f1; }
@@ -106,6 +132,23 @@ variant 's/#define GC__HAS_RED_ZONE 1/#define GC__HAS_RED_ZONE 0/'
 compiler="gcc -I$dir/changed"
 passes 'no red zone' test_barrier_forms
 
+# A system that is not known, for which a file has the least that gc.h needs. The C library here does not mind not to be on Linux.
+compiler='gcc -std=c11 -O1 -Wall -Wextra -Werror -pthread -U__linux__ -DGC_OS="platforms/least.h" -I. -Itests' ladder=examples/ladder
+$compiler examples/hello.c -o "$dir/hello" && "$dir/hello" > "$dir/log" 2>&1
+ok $? "another system: examples/hello.c"
+$compiler $ladder/rung2.c $ladder/syntax.c $ladder/host.c $ladder/collector.c -o "$dir/rung"
+ok $? "another system: the ladder's rung 2 compiles"
+wrong=
+for script in $ladder/programs/*.calc; do
+    GC_STRESS=100 GC_VERIFY=1 timeout 300 "$dir/rung" "$script" "$(sed -n '1s/# test \([0-9]*\).*/\1/p' "$script")" > "$dir/out" 2> "$dir/err"
+    cat "$dir/err" >> "$dir/out"
+    cmp -s "$dir/out" "${script%.*}.expected" || wrong="$wrong $(basename "$script")"
+done
+is "$wrong" '' "another system: the ladder's rung 2 prints what it should, under stress and verify"
+matches "$(nm -D "$dir/hello")" ' mprotect' "another system: its calls are listed"
+is "$(nm -D "$dir/hello" | grep -oE '\b(madvise|mremap|syscall|process_vm_readv|dl_iterate_phdr|sigaction|backtrace|open)\b')" '' \
+    "another system: nothing else of Linux is called"
+
 # tests/platforms/windows.sh has programs run.
 windows=x86_64-w64-mingw32-gcc
 for header in gc.h gc_stackmap.h; do
@@ -115,6 +158,16 @@ for header in gc.h gc_stackmap.h; do
     fi
     echo "#include \"$header\"" | $windows -std=c11 -x c -Wall -Wextra -Werror -Wpedantic -Wshadow -Wundef -fsyntax-only -I. -DGC_IMPLEMENTATION - >&2
     ok $? "Windows: $header"
+done
+
+# Link-time optimization may put what assembly names elsewhere.
+for cross in $windows aarch64-linux-gnu-gcc; do
+    if ! command -v $cross > /dev/null; then
+        skip "$cross -flto" "$cross is not installed"
+        continue
+    fi
+    $cross -std=c11 -O1 -flto=auto -Wall -Wextra -Werror -pthread -I. examples/hello.c -o "$dir/hello" >&2
+    ok $? "$cross -flto: examples/hello.c"
 done
 
 cross=aarch64-linux-gnu-gcc
@@ -235,6 +288,11 @@ for processor in riscv64 s390x; do
         skip "$processor: random operations" "qemu-$processor is not installed (tools/setup test-all-platforms)"
         continue
     fi
+    if [ $processor = riscv64 ]; then
+        $cross -std=c11 -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -I. "$dir/stale.c" -o "$dir/stale" &&
+            page=$(ulimit -c 0; GC_STRESS=allocation timeout 300 "$emulator" "$dir/stale" 2>&1)
+        matches "$(grep -A1 'was here:' <<< "$page")" 'compile with -funwind-tables' "$processor: a report says which option shows the stack"
+    fi
     $cross -std=c11 -g -funwind-tables -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -I. "$dir/stale.c" -o "$dir/stale" &&
         page=$(ulimit -c 0; GC_STRESS=allocation timeout 300 "$emulator" "$dir/stale" 2>&1)
     matches "$page" 'missed root or barrier: the program used a .cell.' "$processor: a missed root is reported"
@@ -246,4 +304,14 @@ for processor in riscv64 s390x; do
     ok $? "$processor: random operations"
     grep -v '^ok\|^# \|^1\.\.' "$dir/log" | head -5 >&2
 done
+
+cross=powerpc64le-linux-gnu-gcc
+for emulator in qemu-ppc64le qemu-ppc64le-static ''; do command -v "$emulator" > /dev/null && break; done
+if [ -z "$emulator" ] || ! command -v $cross > /dev/null; then
+    skip 'PowerPC' "$cross and qemu-ppc64le are not installed (apt-get install gcc-powerpc64le-linux-gnu libc6-dev-ppc64el-cross qemu-user)"
+else
+    $cross -std=c11 -g -pthread -static '-DGC_ARENA_BYTES=((size_t)1<<30)' -I. "$dir/stale.c" -o "$dir/stale" &&
+        page=$(ulimit -c 0; GC_STRESS=allocation timeout 300 "$emulator" "$dir/stale" 2>&1)
+    matches "$(grep -A1 'the use is here' <<< "$page")" '^gc.h:     main(\+| at )' "PowerPC: a missed root is reported, and the use comes first"
+fi
 finish

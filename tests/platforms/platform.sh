@@ -87,6 +87,9 @@ headers() {
         echo "#include \"$header\"" | $compiler -std=c11 -x c $warnings -Wpedantic -Wshadow -Wundef -fsyntax-only -I. -DGC_IMPLEMENTATION - >&2
         ok $? "$platform: $header compiles"
     done
+    # shellcheck disable=SC2086 # flags
+    $compiler $flags "$arena" -O1 -flto=auto $link -I. examples/hello.c -o "$out/hello-lto" >&2 && [ "$(readelf -n "$out/hello-lto" | grep -c '^ *gc\.h ')" -eq 1 ]
+    ok $? "$platform: examples/hello.c links with link-time optimization, and has the note for gc_dac.h"
 }
 
 # build/platforms/NAME/gc.o and inside.o: the collector that tests without one of their own share

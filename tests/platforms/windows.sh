@@ -69,14 +69,18 @@ if wants compile; then
         fi
     done
     compiles 'Intel syntax' "$(implementation gc.h)" $compiler -x c -std=c11 -O1 -masm=intel
+    $compiler -std=c11 -O1 -flto=auto -Wall -Wextra -Werror -Wno-format -pthread -static -I. examples/hello.c -o "$dir/lto.exe" > "$dir/log" 2>&1
+    ok $? "compiles: examples/hello.c with link-time optimization"
+    grep -m 5 'error' "$dir/log" >&2
     compiles 'with all checks' "$(implementation gc.h)" $compiler -x c -std=c11 -O1 -DGC_DEBUG=3
     compiles 'least' "$(implementation gc.h)" $compiler -x c -std=c11 -O1 -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 -DGC_DIAGNOSTICS=0
     compiles 'windows.h after gc.h' "$(implementation gc.h && echo '#include <windows.h>')" $compiler -x c -std=c11 -O0
     compiles 'windows.h before gc.h' "$(echo '#include <windows.h>' && implementation gc.h)" $compiler -x c -std=c11 -O0
     for declined in gc_profile.h gc_standalone.h gc_dac.h; do
         page=$( (echo '#define GC_DAC_IMPLEMENTATION' && implementation $declined) |
-            $compiler -x c -std=c11 -I. -fsyntax-only - 2>&1 | grep -m1 'error:')
+            $compiler -x c -std=c11 -I. -fsyntax-only - 2>&1 | grep ' error: ')
         matches "$page" "error: #error \"$declined: .* for Linux only" "declined with a sentence: $declined"
+        is "$(grep -c ': error: ' <<< "$page")" 1 "declined with no other errors: $declined"
     done
     ends
 fi
