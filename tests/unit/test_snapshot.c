@@ -39,7 +39,7 @@ typedef struct table {
 /* A table of weak keys, with values that it keeps. */
 static void table_trace(void *object, gc_visitor *visitor) {
     table *t = object;
-    gc_weak_entries entries = {t->items, t->items + 1, t->header.length / 2, 0, GC_WEAK_KEYS, 0, 0, 0, NULL};
+    gc_weak_entries entries = {t->items, t->items + 1, t->header.length / 2, 0, GC_WEAK_KEYS, 0, 0, 0, NULL, NULL};
     gc_visit_weak(visitor, &entries);
 }
 static const gc_type table_type = GC_TYPE_ARRAY_TRACED(table, items, table_trace);
