@@ -117,7 +117,7 @@ for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_EMBEDDED=1 GC
     GC_BARRIER=pre_grow 'GC_BARRIER=bit_region GC_CARD_BITS=1 GC_CARD_SHIFT=8 GC_BUNDLE_SHIFT=21 GC_REGION_SHIFT=22' GC_BARRIER=write_watch_byte_region \
     GC_BARRIER=object_logging GC_BARRIER=at_run_time 'GC_BARRIER=at_run_time GC_PORTABLE_BARRIERS GC_DEBUG=3' \
     'GC_ARENA_BYTES=((size_t)1<<36)' 'GC_REGION_SHIFT=16 GC_CARD_BITS=1 GC_CARD_SHIFT=12 GC_BUNDLE_SHIFT=0 GC_DEBUG=3' \
-    'GC_VALUE_SLOT_IS_REF(s)=(((const int*)(s))[2]==5) GC_VALUE_BYTES=24' \
+    'GC_VALUE_SLOT_IS_REF(s)=(((char*)(s))[8]==5) GC_VALUE_BYTES=24' \
     'GC_VALUE_IS_REF(w)=(((w)&7)==1) GC_VALUE_TO_REF(w)=((w)-1) GC_VALUE_FROM_REF(r,w)=((r)|((w)&7))'; do
     # shellcheck disable=SC2046,SC2086 # a list of definitions
     compiles_in_turn "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
