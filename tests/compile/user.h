@@ -7,10 +7,14 @@
 #define ELEMENTS
 #endif
 
+typedef struct value_struct {
+    gc_word words[GC_VALUE_BYTES / 8];
+} value_struct;
+
 typedef struct node {
     gc_object header;
     struct node *left, *right;
-    uint64_t value;
+    value_struct value;
 } node;
 
 typedef struct vector {
@@ -30,8 +34,13 @@ typedef struct wide {
 
 typedef struct pair {
     void *key;
-    uint64_t value;
+    value_struct value;
 } pair;
+
+typedef struct values {
+    gc_array header;
+    value_struct items[ELEMENTS];
+} values;
 
 typedef struct pairs {
     gc_array header;
@@ -55,7 +64,7 @@ static const gc_type user_types[] = {
     GC_TYPE_LEAF(node),
     GC_TYPE_TRACED(node, node_trace),
     GC_TYPE_ARRAY(vector, items),
-    GC_TYPE_ARRAY_VALUES(vector, items),
+    GC_TYPE_ARRAY_VALUES(values, items),
     GC_TYPE_ARRAY_LEAF(bytes, items),
     GC_TYPE_ARRAY_TRACED(vector, items, node_trace),
     GC_TYPE_ARRAY_WITH(vector, items, elements(refs)),
