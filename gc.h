@@ -15683,7 +15683,8 @@ GC__COLD bool gc__holder_object(void *context, uintptr_t object) {
 
 /* Returns whether the address is in one of the collector's own variables with addresses of the heap. */
 GC__COLD bool gc__is_own_data(uintptr_t at) {
-    return at - (uintptr_t)&gc__tables < sizeof gc__tables || at - (uintptr_t)&gc__the_arena < sizeof gc__the_arena;
+    uintptr_t tables = (uintptr_t)&gc__tables, arena = (uintptr_t)&gc__the_arena;
+    return (at >= tables && at < tables + sizeof gc__tables) || (at >= arena && at < arena + sizeof gc__the_arena);
 }
 
 /* Searches static data, including what AddressSanitizer puts between variables. */
