@@ -2236,6 +2236,34 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 #define GC__OS_FRAME_RECORD ((uintptr_t)0)
 #endif
 #endif
+/* The platform contract for sanitizers. */
+
+
+#ifndef __has_feature
+#define GC__HAS_FEATURE(name) 0
+#else
+#define GC__HAS_FEATURE(name) __has_feature(name)
+#endif
+#if defined(__SANITIZE_THREAD__) || GC__HAS_FEATURE(thread_sanitizer)
+#define GC__THREAD_SANITIZER 1
+#else
+#define GC__THREAD_SANITIZER 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
+#define GC__ADDRESS_SANITIZER 1
+#include <sanitizer/asan_interface.h>
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    if (is_free)
+        __asan_poison_memory_region((void *)address, bytes);
+    else
+        __asan_unpoison_memory_region((void *)address, bytes);
+}
+#else
+#define GC__ADDRESS_SANITIZER 0
+GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
+    (void)address, (void)bytes, (void)is_free;
+}
+#endif
 
 #ifdef __linux__
 #include <dlfcn.h>
@@ -2651,6 +2679,7 @@ GC__COLD void gc__os_on_fault(gc__fault_handler f) {
     struct sigaction action = gc__os_fault_former; /* its stack, too: on the thread's own a full stack could not be handled */
     action.sa_sigaction = gc__os_fault_signal;
     action.sa_flags |= SA_SIGINFO;
+    if (GC__ADDRESS_SANITIZER) action.sa_flags &= ~SA_ONSTACK; /* it cannot start the tool addr2line from another stack */
     gc__os_fault = f;
     sigaction(SIGSEGV, &action, NULL);
 }
@@ -4780,32 +4809,6 @@ gc__save_registers(uintptr_t *registers) {
 #endif
 #ifndef GC__FRAME_TOP
 #define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* in the calling function's frame, above its variables */
-#endif
-/* The platform contract for sanitizers. */
-
-
-#ifndef __has_feature
-#define GC__HAS_FEATURE(name) 0
-#else
-#define GC__HAS_FEATURE(name) __has_feature(name)
-#endif
-#if defined(__SANITIZE_THREAD__) || GC__HAS_FEATURE(thread_sanitizer)
-#define GC__THREAD_SANITIZER 1
-#else
-#define GC__THREAD_SANITIZER 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
-#include <sanitizer/asan_interface.h>
-GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
-    if (is_free)
-        __asan_poison_memory_region((void *)address, bytes);
-    else
-        __asan_unpoison_memory_region((void *)address, bytes);
-}
-#else
-GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
-    (void)address, (void)bytes, (void)is_free;
-}
 #endif
 /* With GC_DEBUG, finds a signal handler that calls gc.h although it interrupted gc.h on the same thread: the
    interrupted function may be in the middle of any change, and may hold any lock. */

@@ -12,6 +12,7 @@
 #endif
 
 #include "context_linux.h"
+#include "sanitize.h"
 
 #ifdef __linux__
 #include <dlfcn.h>
@@ -427,6 +428,7 @@ GC__COLD void gc__os_on_fault(gc__fault_handler f) {
     struct sigaction action = gc__os_fault_former; /* its stack, too: on the thread's own a full stack could not be handled */
     action.sa_sigaction = gc__os_fault_signal;
     action.sa_flags |= SA_SIGINFO;
+    if (GC__ADDRESS_SANITIZER) action.sa_flags &= ~SA_ONSTACK; /* it cannot start the tool addr2line from another stack */
     gc__os_fault = f;
     sigaction(SIGSEGV, &action, NULL);
 }

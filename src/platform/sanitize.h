@@ -14,6 +14,7 @@
 #define GC__THREAD_SANITIZER 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
+#define GC__ADDRESS_SANITIZER 1
 #include <sanitizer/asan_interface.h>
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
     if (is_free)
@@ -22,6 +23,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
         __asan_unpoison_memory_region((void *)address, bytes);
 }
 #else
+#define GC__ADDRESS_SANITIZER 0
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
     (void)address, (void)bytes, (void)is_free;
 }
