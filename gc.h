@@ -2238,7 +2238,6 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 #endif
 /* The platform contract for sanitizers. */
 
-
 #ifndef __has_feature
 #define GC__HAS_FEATURE(name) 0
 #else
@@ -2251,6 +2250,12 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 #endif
 #if defined(__SANITIZE_ADDRESS__) || GC__HAS_FEATURE(address_sanitizer)
 #define GC__ADDRESS_SANITIZER 1
+#else
+#define GC__ADDRESS_SANITIZER 0
+#endif
+
+
+#if GC__ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
     if (is_free)
@@ -2259,7 +2264,6 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
         __asan_unpoison_memory_region((void *)address, bytes);
 }
 #else
-#define GC__ADDRESS_SANITIZER 0
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
     (void)address, (void)bytes, (void)is_free;
 }
@@ -4751,7 +4755,8 @@ GC__FN uint64_t gc__cpu_ticks(void) {
 /* Compilers keep values that programs use as doubles in vector registers across calls, as with NaN-boxing. It begins with a
    target of indirect calls (bti c), since another library's calls may come by a jump through a register. Link-time optimization
    may put the assembly of several files into one. */
-__asm__(".ifndef gc__save_registers\n\t.pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".type gc__save_registers, %function\n"
+__asm__(".ifndef gc__save_registers\n\t.pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers")
+        ".type gc__save_registers, %function\n"
         "gc__save_registers:\n\thint #34\n\t"
         "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
         "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\t"

@@ -59,7 +59,8 @@ GC__FN uint64_t gc__cpu_ticks(void) {
 /* Compilers keep values that programs use as doubles in vector registers across calls, as with NaN-boxing. It begins with a
    target of indirect calls (bti c), since another library's calls may come by a jump through a register. Link-time optimization
    may put the assembly of several files into one. */
-__asm__(".ifndef gc__save_registers\n\t.pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers") ".type gc__save_registers, %function\n"
+__asm__(".ifndef gc__save_registers\n\t.pushsection .text\n\t" GC__ASSEMBLY_LINKAGE("gc__save_registers")
+        ".type gc__save_registers, %function\n"
         "gc__save_registers:\n\thint #34\n\t"
         "stp x19, x20, [x0]\n\tstp x21, x22, [x0, #16]\n\tstp x23, x24, [x0, #32]\n\tstp x25, x26, [x0, #48]\n\t"
         "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\t"
