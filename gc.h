@@ -1171,8 +1171,10 @@ typedef struct gc_weak_entries {
    every collection then looks at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
     gc_weak_entries given = *entries; /* which may be in the object, where slots are */
-    if (!given.entry_bytes)
-        given.entry_bytes = (given.flags & GC_SLOT_VALUE ? GC_VALUE_BYTES : 8) << (given.kind != GC_WEAK_REFS);
+    if (!given.entry_bytes) {
+        given.entry_bytes = given.flags & (unsigned)GC_SLOT_VALUE ? (size_t)GC_VALUE_BYTES : 8;
+        if (given.kind != GC_WEAK_REFS) given.entry_bytes *= 2;
+    }
     if (given.kind == GC_WEAK_REFS) given.values = given.keys;
     visitor->visit(visitor, &given, 1, GC__SLOT_ENTRIES);
 }
