@@ -1817,8 +1817,8 @@ static inline __attribute__((always_inline)) void *gc_new_with(gc_thread *thread
                                                                unsigned flags) {
     bool at_once = (flags & GC_NEW_AT_ONCE) != 0;
     if (flags & GC_NEW_FIXED) return at_once ? NULL : gc__new_fixed(thread, type, length);
-    if ((GC_HAS_MODEL || !type) && flags & GC_NEW_RAW) return gc__allocate_raw(thread, length, at_once);
     if (GC_HAS_MODEL || !type) {
+        if (flags & GC_NEW_RAW) return gc__allocate_raw(thread, length, at_once);
         size_t room = (size_t)(thread->window.limit - thread->window.next);
         bool fits = length <= room && gc__align(length) <= room;
         return at_once && !fits ? NULL : gc_allocate(thread, length);
@@ -10299,9 +10299,9 @@ GC__IN_BARRIER GC__FN uintptr_t gc__shade_decode(uintptr_t word) {
     return GC_HAS_VALUES && GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
 }
 
-/* Returns whether a word is the address of an object that is being marked in this heap. */
+/* Returns whether a word from anywhere leads to where an object may be that is being marked in this heap. */
 GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
-    return !(word & 7) && gc__is_marking(word) && gc__region_of(word)->heap == heap && gc__shade_is_object(word);
+    return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
 /* Shades the references that are about to be overwritten. */
@@ -11478,7 +11478,7 @@ GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object)
 /* Reads a slot, once. Returns an object that is to be marked now, or 0 if there is none. */
 GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (GC__VALUES_ARE_WIDE && value && !gc__shade_is_sound(worker->heap, ref)) return 0;
+    if (GC__VALUES_ARE_WIDE && value && !(gc__shade_is_sound(worker->heap, ref) && gc__shade_is_object(ref))) return 0;
     unsigned age = gc__barrier_age(&gc__tables, ref);
     if (!(age & GC__AGE_MARKING)) return 0;
     if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && gc__is_marking((uintptr_t)slot)) /* a remark reads other slots, too */
@@ -12918,7 +12918,7 @@ GC__INLINED void gc__marker_await(const gc_heap *heap, uintptr_t object) {
 /* Shades the object to which a word of the store buffer may refer, or moves it to `seen` in a collection. Ages have not
    changed since the word was read from a slot. */
 GC__INLINED void gc__marker_take_word(gc_heap *heap, uintptr_t word, bool stopped) {
-    if (word & 7 || !gc__is_marking(word) || !gc__region_is_of(gc__region_of(word), heap)) return;
+    if (!gc__shade_is_sound(heap, word)) return;
     if (!stopped || !gc__shade_push(heap, &heap->marker->seen, word)) gc__marker_shade(heap, word);
 }
 

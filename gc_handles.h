@@ -1669,8 +1669,8 @@ GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
         gc__discovered_await(notes, at + GC__DISCOVERED_WORDS);
-        bool pairs = entries.kind == GC_WEAK_EPHEMERONS;
-        unsigned late = pairs ? ~entries.flags & GC_SLOT_WEAK_SHORT : entries.flags & GC_SLOT_WEAK_LONG;
+        bool ephemerons = entries.kind == GC_WEAK_EPHEMERONS;
+        unsigned late = ephemerons ? ~entries.flags & GC_SLOT_WEAK_SHORT : entries.flags & GC_SLOT_WEAK_LONG;
         if (all ? late || at >= notes->cleared : !late) gc__entries_clear(heap, &entries);
     }
     notes->cleared = notes->words.count;
@@ -2048,10 +2048,10 @@ typedef struct gc__precleaner {
     uint32_t left; /* bit n: the n-th slice of the stretch is not clean */
 } gc__precleaner;
 
-/* Returns whether the slot's referent is clean. If `strong`, shades it. */
+/* Returns whether the slot's referent is clean, which it is not if half of a store is seen. If `strong`, shades it. */
 GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, bool value, bool strong) {
     uintptr_t object = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (GC__VALUES_ARE_WIDE && value && object & 7) return false; /* half of it was stored */
+    if (GC__VALUES_ARE_WIDE && value && gc__in_arena(object) && !gc__shade_is_sound(precleaner->heap, object)) return false;
     if (gc__is_precleaned(object)) return true;
     if (!strong || !gc__is_marking(object) || gc__is_candidate(object)) return false;
     gc__marker_shade(precleaner->heap, object);

@@ -126,8 +126,8 @@ static inline __attribute__((always_inline)) void *gc_new_with(gc_thread *thread
                                                                unsigned flags) {
     bool at_once = (flags & GC_NEW_AT_ONCE) != 0;
     if (flags & GC_NEW_FIXED) return at_once ? NULL : gc__new_fixed(thread, type, length);
-    if ((GC_HAS_MODEL || !type) && flags & GC_NEW_RAW) return gc__allocate_raw(thread, length, at_once);
     if (GC_HAS_MODEL || !type) {
+        if (flags & GC_NEW_RAW) return gc__allocate_raw(thread, length, at_once);
         size_t room = (size_t)(thread->window.limit - thread->window.next);
         bool fits = length <= room && gc__align(length) <= room;
         return at_once && !fits ? NULL : gc_allocate(thread, length);

@@ -93,7 +93,7 @@ GC__INLINED void gc__marker_await(const gc_heap *heap, uintptr_t object) {
 /* Shades the object to which a word of the store buffer may refer, or moves it to `seen` in a collection. Ages have not
    changed since the word was read from a slot. */
 GC__INLINED void gc__marker_take_word(gc_heap *heap, uintptr_t word, bool stopped) {
-    if (word & 7 || !gc__is_marking(word) || !gc__region_is_of(gc__region_of(word), heap)) return;
+    if (!gc__shade_is_sound(heap, word)) return;
     if (!stopped || !gc__shade_push(heap, &heap->marker->seen, word)) gc__marker_shade(heap, word);
 }
 

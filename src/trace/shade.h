@@ -169,9 +169,9 @@ GC__IN_BARRIER GC__FN uintptr_t gc__shade_decode(uintptr_t word) {
     return GC_HAS_VALUES && GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
 }
 
-/* Returns whether a word is the address of an object that is being marked in this heap. */
+/* Returns whether a word from anywhere leads to where an object may be that is being marked in this heap. */
 GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
-    return !(word & 7) && gc__is_marking(word) && gc__region_of(word)->heap == heap && gc__shade_is_object(word);
+    return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
 /* Shades the references that are about to be overwritten. */

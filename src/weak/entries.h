@@ -206,8 +206,8 @@ GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
         gc__discovered_await(notes, at + GC__DISCOVERED_WORDS);
-        bool pairs = entries.kind == GC_WEAK_EPHEMERONS;
-        unsigned late = pairs ? ~entries.flags & GC_SLOT_WEAK_SHORT : entries.flags & GC_SLOT_WEAK_LONG;
+        bool ephemerons = entries.kind == GC_WEAK_EPHEMERONS;
+        unsigned late = ephemerons ? ~entries.flags & GC_SLOT_WEAK_SHORT : entries.flags & GC_SLOT_WEAK_LONG;
         if (all ? late || at >= notes->cleared : !late) gc__entries_clear(heap, &entries);
     }
     notes->cleared = notes->words.count;

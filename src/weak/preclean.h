@@ -220,10 +220,10 @@ typedef struct gc__precleaner {
     uint32_t left; /* bit n: the n-th slice of the stretch is not clean */
 } gc__precleaner;
 
-/* Returns whether the slot's referent is clean. If `strong`, shades it. */
+/* Returns whether the slot's referent is clean, which it is not if half of a store is seen. If `strong`, shades it. */
 GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, bool value, bool strong) {
     uintptr_t object = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (GC__VALUES_ARE_WIDE && value && object & 7) return false; /* half of it was stored */
+    if (GC__VALUES_ARE_WIDE && value && gc__in_arena(object) && !gc__shade_is_sound(precleaner->heap, object)) return false;
     if (gc__is_precleaned(object)) return true;
     if (!strong || !gc__is_marking(object) || gc__is_candidate(object)) return false;
     gc__marker_shade(precleaner->heap, object);
