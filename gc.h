@@ -4617,7 +4617,10 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     "{testb $1, %%al|test al, 1}\n\t" "jne 8f\n\t" \
     "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" /* rdx: the entry */ \
     "{testl $1023, %%edx|test edx, 1023}\n\t" "je 8f\n\t" \
-    "{orq %%rax, %%rsi|or rsi, rax}\n\t" \
+    "{testl %%esi, %%esi|test esi, esi}\n\t" "jne 6f\n\t" /* without a tag: what is stored instead of the slot */ \
+    "{movq 48(%%rsp), %%rsi|mov rsi, qword ptr [rsp+48]}\n\t" "{orq $4, %%rsi|or rsi, 4}\n\t" "jmp 7f\n" \
+    "6:\t" "{orq %%rax, %%rsi|or rsi, rax}\n" \
+    "7:\t" \
     "{cmpb $0, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 0}\n\t" "jne 5f\n\t" \
     "{movq (%%rax), %%rax|mov rax, qword ptr [rax]}\n\t" \
     "{movq %%rax, 8(%%rdx)|mov qword ptr [rdx+8], rax}\n" \
@@ -5285,6 +5288,7 @@ typedef struct gc__region {
     size_t live_bytes;           /* bytes of objects that the last trace found live, and of those copied in since */
     size_t next_live_bytes;          /* bytes of objects that the running concurrent marking has found live */
     uint32_t span;               /* a large object's number of regions */
+    uint32_t born_bytes;         /* of objects that were born there and marked while generation 2 is being marked */
     uint8_t kind;                /* written under the arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation that its survivors will be in */
@@ -5295,6 +5299,7 @@ typedef struct gc__region {
     uint8_t unscanned; /* the work that concurrent marking has left there: GC__UNSCANNED and others; atomic */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
+    bool born_into;    /* objects were born in it since the last marking beside mutators */
     bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
     bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
     uint8_t plane; /* the plane of its mark bits; changes with the world stopped */
@@ -5818,7 +5823,8 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
    other sums with that youth have. */
 #define GC__AGE_LOGGED_TOO 0x40
 #define GC__AGE_MARKING (GC__HAS_MARKER ? 0x20 : 0)   /* added to an age: the object is being marked concurrently */
-#define GC__AGE_REMEMBERS (GC__HAS_MARKER ? 0x10 : 0) /* the object's slots are remembered */
+#define GC__AGE_REMEMBERS (GC__HAS_MARKER ? 0x10 : 0) /* without GC__AGE_MARKING: the object's slots are remembered */
+#define GC__AGE_FILLED GC__AGE_REMEMBERS /* with it: objects are born in the region, some of which have no start bit yet */
 #define GC__AGE_CANDIDATE (GC__HAS_MARKER ? 0x08 : 0) /* slots that refer to the object are recorded, since it will be copied */
 #define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 
@@ -6757,6 +6763,8 @@ struct gc_heap {
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
+    /* While it is: marks the objects that were born old in [at, end), gives them start bits, and returns their bytes. */
+    size_t (*index_born)(gc__region *region, uintptr_t at, uintptr_t end);
     bool remembers_slots; /* stores into generation 2 are remembered by slots, not cards; written as `marking` */
     uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
     uint64_t phase_since;     /* when the running collection entered its current phase, by gc__cpu_ticks */
@@ -6791,8 +6799,7 @@ GC__FN bool gc__heap_is_marking(const gc_heap *heap) { return GC__HAS_MARKER && 
 /* Returns what barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
     if (!GC__HAS_MARKER || generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
-    return 2 | GC_AGE_LOGGED | GC__AGE_LOGGED_TOO | (heap->marking ? GC__AGE_MARKING : 0) |
-           (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
+    return 2 | GC_AGE_LOGGED | GC__AGE_LOGGED_TOO | (heap->marking ? GC__AGE_MARKING : GC__AGE_REMEMBERS);
 }
 
 /* Returns the age of a region of generation 2. */
@@ -6820,10 +6827,11 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
     region->live_bytes = region->taken_bytes = region->spare = region->next_live_bytes = 0;
+    region->born_bytes = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
-    region->is_slid_into = false;
+    region->is_slid_into = region->born_into = false;
     region->stale = true;
     region->offset_table = NULL;
 }
@@ -6904,6 +6912,13 @@ GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
 }
 
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
+
+/* Returns whether objects may be born old in fresh regions. If few are left, objects should rather be copied to the holes that
+   are listed, if there are any. */
+GC__FN bool gc__born_has_regions(const gc_heap *heap) {
+    size_t holes = gc__counted(&heap->old_holes.bytes), part = holes > heap->limit_bytes / 64 ? 4 : 12;
+    return gc__regions_left(heap) > gc__limit_regions(heap) / part;
+}
 
 /* Returns the number of regions under the limit that only the collector may take, so that it can compact a full heap
    whose holes are too small for the live objects. The reserve is small, since mutators make better use of memory: a
@@ -7835,11 +7850,11 @@ GC__FN void gc__unpark(gc_thread *thread) {
    memory into the cache.
 
    Most windows are in generation 0. Where nearly all of each nursery survives, young collections would copy it for
-   nothing, so between two cycles of a heap with a pause goal threads allocate in generation 2: in the holes of regions,
-   each of which has one thread to itself until the next collection, or in fresh regions. Objects that are *born old* get
-   their mark bits, which are the objects of such a region, when their thread leaves the hole or stops. Stores that
-   initialized them had no barrier, so their cards become dirty if there are young objects. While generation 2 is being
-   marked, objects are born young: one that is born old would have to be marked, and each store into it logged. */
+   nothing, so in a heap with a pause goal threads allocate in generation 2: in the holes of regions, each of which has one
+   thread to itself until the next collection, or in fresh regions. Objects that are *born old* get their start bits, which
+   are the objects of such a region, when their thread leaves the hole or stops. Stores that initialized them had no barrier,
+   so their cards become dirty if there are young objects. While generation 2 is being marked, heap->index_born marks them,
+   too. */
 
 
 GC__FN gc_window *gc__thread_window(gc_thread *thread, bool zeroed) { return zeroed ? &thread->window : &thread->raw; }
@@ -7886,7 +7901,7 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
     const gc_heap *heap = region->heap;
     uintptr_t at = (uintptr_t)window->start, end = (uintptr_t)window->next;
-    size_t bytes = gc__index_range(region, at, end);
+    size_t bytes = GC__HAS_MARKER && heap->index_born ? heap->index_born(region, at, end) : gc__index_range(region, at, end);
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
@@ -8079,7 +8094,7 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
 /* Returns whether the next windows are opened in generation 2. */
 GC__FN bool gc__is_born_old(const gc_heap *heap) {
     if (!GC__HAS_MARKER || gc__counted(&heap->born_bytes) >= heap->born_left) return false;
-    return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
+    return !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
 /* Opens the thread's window, which is full, in a hole with room for `bytes` in a region that the thread fills. Returns
@@ -8095,6 +8110,11 @@ GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool z
     return true;
 }
 
+/* Tells the marker that not all objects of the region may have start bits. */
+GC__COLD void gc__region_set_filled(const gc_heap *heap, const gc__region *region) {
+    gc__region_set_rank(region, gc__age_of(heap, 2) | (heap->marking ? GC__AGE_FILLED : 0), true);
+}
+
 /* Returns a fresh region of generation 2, or NULL with gc__fail. */
 GC__COLD gc__region *gc__born_take_fresh(gc_heap *heap) {
     gc__region *region = gc__heap_take(heap, 0);
@@ -8103,7 +8123,7 @@ GC__COLD gc__region *gc__born_take_fresh(gc_heap *heap) {
     gc__marks_clear(region);
     gc__other_plane_clear(region);
     region->generation = region->target = 2;
-    gc__region_set_rank(region, gc__age_of(heap, 2), true);
+    gc__region_set_filled(heap, region);
     gc__heap_push(heap, region);
     return region;
 }
@@ -8115,7 +8135,8 @@ GC__COLD gc__region *gc__born_take_sparse(gc_heap *heap) {
         __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
         if (!gc__is_by_marks(region)) continue;
         __atomic_store_n(&heap->unlisted_bytes, unlisted - gc__min(unlisted, holes), __ATOMIC_RELAXED);
-        if (holes < GC_REGION_BYTES / GC__BORN_DENSE) continue;
+        if (holes < GC_REGION_BYTES / GC__BORN_DENSE || gc__region_is_candidate(region)) continue;
+        if (heap->marking) gc__region_set_filled(heap, region);
         region->hole = region->base;
         return region;
     }
@@ -8129,9 +8150,10 @@ GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *wi
     bool large = bytes >= GC__BORN_LARGE;
     while (large || !gc__born_open_next(spans, window, zeroed, bytes)) {
         gc__region *region = large ? NULL : gc__born_take_sparse(heap);
-        if (!region) region = gc__born_take_fresh(heap);
+        if (!region && gc__born_has_regions(heap)) region = gc__born_take_fresh(heap);
         if (!region && !large) return false;
         if (region) {
+            region->born_into |= !heap->marking;
             gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
             if (large) {
                 region->hole = gc__region_end(region);
@@ -8937,6 +8959,7 @@ typedef struct gc__pace {
     bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     size_t born_bytes; /* the first value of heap->born_left, after the last nursery that was traced */
+    size_t born_waits, born_waited; /* cycles until objects may be born old again, and how many there were at first */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
     bool fills_holes;
@@ -9005,6 +9028,8 @@ typedef struct gc__cycle {
     size_t young_staying_bytes, young_kept_bytes;
     /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
     size_t staying_bytes, staying_kept_bytes;
+    /* Bytes in regions where objects were born between two cycles: before the second cycle, and how many it has found alive. */
+    size_t born_bytes, born_kept_bytes;
     gc__small_regions old_small;         /* of generation 2, after a full collection */
     gc__region *condemned_old;           /* the list of old regions with what the marker has marked; NULL: none is condemned */
     gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
@@ -9223,14 +9248,15 @@ GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
    comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that collection.
-   No object is born there. So at any time a white object to which a scanned one refers is grey by then, or about to be
-   shaded by the thread that stores the reference. References from roots, young objects and waiting objects are traced in
-   the final pause. */
+   One that is born there is marked and scanned by its thread when that leaves the hole or stops (gc__born_index); until
+   then it has no start bit, and the marker passes over it. So at any time a white object to which a scanned one refers is
+   grey by then, or about to be shaded by the thread that stores the reference. References from roots, young objects and
+   waiting objects are traced in the final pause. */
 
 /* The store buffer: in a heap that is being marked concurrently, or that remembers slots instead of cards, each store
-   into generation 2 as a slot and the word that was overwritten there. Young collections trace from slots to which
-   young references were stored; for a dirty card a collection reads all of the card, for such a slot one word. The
-   marker takes both words.
+   into generation 2 as what was stored and the word that was overwritten, both of which the marker takes. Where young
+   references were stored the entry has the slot instead of the first, and young collections trace from there; for a dirty
+   card a collection reads all of the card, for such a slot one word.
 
    Logging costs a call for each store into an old object, so slots are remembered only while it pays. Then, or while
    the heap is being marked, each region of generation 2 has GC__AGE_REMEMBERS or GC__AGE_MARKING in its age, and the
@@ -9242,7 +9268,7 @@ GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
 
    A thread reserves one *chunk* of entries at a time, so that filling one takes no atomic operation, which would
    wait until all stores before it have got their memory. A chunk is *whole* once its thread has reserved the next one:
-   then all of its stores have been made, too, and the marker may read the slots. The other chunks are *open*. */
+   then all of its stores have been made, too, and the marker may read slots. The other chunks are *open*. */
 
 
 #define GC__STORES_CHUNK ((size_t)64)      /* entries, the first of which is the chunk's header; a power of two */
@@ -9259,7 +9285,7 @@ typedef struct gc__store {
 } gc__store;
 #define GC__STORE_TAG ((uintptr_t)3)
 #define GC__STORE_CANDIDATE ((uintptr_t)3)
-#define GC__STORE_OF_NONE ((uintptr_t)4) /* instead of a slot: only the word matters */
+#define GC__STORE_WORD ((uintptr_t)4) /* without a tag: the rest is not a slot, but what was stored; 0: nothing */
 #define GC__STORE_OWNED ((uintptr_t)1)   /* in the slot with which gc_store_in calls the barrier: it is the owner */
 
 typedef struct gc__store_buffer {
@@ -9432,7 +9458,9 @@ GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
 
 /* Returns whether so many slots are remembered that a collection is due. */
 GC__FN bool gc__stores_enough(const gc_heap *heap) {
-    return GC__HAS_MARKER && __atomic_load_n(&heap->stores->slots, __ATOMIC_RELAXED) > heap->stores->enough;
+    const gc__store_buffer *stores = heap->stores;
+    bool full = __atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= GC__STORES_MOST / 4 && heap->marking;
+    return GC__HAS_MARKER && (full || __atomic_load_n(&stores->slots, __ATOMIC_RELAXED) > stores->enough);
 }
 
 /* Returns how many entries are slots that young collections need. */
@@ -10245,7 +10273,7 @@ GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
 }
 
 GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) {
-    return __atomic_load_n(&marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
+    return __atomic_load_n(&marks[word >> 9], __ATOMIC_ACQUIRE) >> (word >> 3 & 63) & 1;
 }
 
 /* Returns whether a word that refers to generation 2 is the address of an object. */
@@ -10291,7 +10319,7 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     bool checks = gc__shade_checks(heap);
     if (checks && gc__shade_bit(heap->marker->marks, word)) return;
-    if (!gc__stores_append(heap->stores, GC__STORE_OF_NONE, word, checks)) gc__shade_at_once(word);
+    if (!gc__stores_append(heap->stores, GC__STORE_WORD, word, checks)) gc__shade_at_once(word);
 }
 
 /* Returns the reference in a word from anywhere, if that is a tagged one; 0: it is none. */
@@ -10323,8 +10351,7 @@ GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_
     if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(old) &&
         !gc__shade_is_white(gc__shade_decode(old)) && !gc__shade_is_white(ref))
         return !tag;
-    if (!GC__CHUNKS_OWN) gc__shade_word(ref); /* the marker may read the slot before the store */
-    if (gc__stores_append(heap->stores, slot | tag, old, checks)) return true;
+    if (gc__stores_append(heap->stores, tag ? slot | tag : ref | GC__STORE_WORD, old, checks)) return true;
     gc__shade_at_once(old);
     if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
     gc__shade_at_once(ref);
@@ -10463,6 +10490,55 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         /* other workers shade concurrently */
         if (bits) __atomic_fetch_or(&region->heap->marker->marks[word], bits, __ATOMIC_RELAXED);
     }
+}
+
+#if !GC_HAS_MODEL
+/* Shades what a slot refers to after stores that have initialized it, which had no barrier. */
+GC__OUT_OF_LINE void gc__born_shade_slot(void *context, gc_word *slot, bool value) {
+    const gc_heap *heap = (const gc_heap *)context;
+    uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (!gc__shade_wants(ref)) return;
+    bool moves = gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE;
+    if (GC__UNLIKELY(moves) && !gc__stores_append(heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
+        gc__barrier_dirty_card(&gc__tables, slot);
+    if (!gc__shade_bit(heap->marker->marks, ref)) gc__shade_word(ref);
+}
+
+/* Marks the objects in [at, end), but for those with trace functions, and returns their bytes. */
+GC__HOT size_t gc__born_mark(gc_heap *heap, uintptr_t at, uintptr_t end) {
+    uint64_t *marks = heap->marker->marks, bits = 0;
+    size_t sum = 0, word = gc__mark_index(at) >> 6;
+    for (size_t bytes; at < end; at += bytes) {
+        bool filler = gc__is_filler(at);
+        bytes = filler ? gc__filler_bytes(at) : gc__object_bytes(at);
+        if (filler || gc__object_is_traced(at)) continue;
+        gc__slots_of(at, gc__born_shade_slot, heap);
+        if (gc__mark_index(at) >> 6 != word) {
+            __atomic_fetch_or(&marks[word], bits, __ATOMIC_RELEASE);
+            bits = 0;
+            word = gc__mark_index(at) >> 6;
+        }
+        bits |= (uint64_t)1 << (gc__mark_index(at) & 63);
+        sum += bytes;
+    }
+    __atomic_fetch_or(&marks[word], bits, __ATOMIC_RELEASE);
+    return sum;
+}
+#else
+GC__FN size_t gc__born_mark(const gc_heap *heap, uintptr_t at, uintptr_t end) { return (void)heap, (void)at, (void)end, 0; }
+#endif
+
+/* heap->index_born: the thread itself marks its objects, and shades what they refer to, before their start bits show the
+   marker that they are objects. The marker is left those with trace functions. */
+GC__HOT size_t gc__born_index(gc__region *region, uintptr_t at, uintptr_t end) {
+    gc_heap *heap = region->heap;
+    const uint64_t *starts = gc__region_marks(region);
+    region->born_bytes += (uint32_t)gc__born_mark(heap, at, end);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    size_t bytes = gc__index_range(region, at, end);
+    for (; (at = gc__bit_next(starts, at, end)) < end; at += GC_OBJECT_BYTES_MIN)
+        if (!gc__shade_bit(heap->marker->marks, at)) gc__shade_word(at);
+    return bytes;
 }
 
 #define GC__PIN_CONSERVATIVE 1
@@ -11490,7 +11566,8 @@ GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word 
 GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
     bool many = tracer == GC__MANY;
     if (tracer == GC__CONCURRENT) {
-        gc__mark_concurrently(worker, entry);
+        bool filled = gc__barrier_age(&gc__tables, entry) & GC__AGE_FILLED; /* then it may be for its thread to mark it */
+        if (!filled || (!gc__shade_bit(worker->marks, entry) && gc__shade_is_object(entry))) gc__mark_concurrently(worker, entry);
         return;
     }
     bool value = GC_HAS_VALUES && (entry & 1);
@@ -12909,41 +12986,47 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
-GC__INLINED void gc__marker_await(const gc_heap *heap, uintptr_t object) {
-    __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&heap->marker->marks[gc__mark_index(object) >> 6], 1);
-    __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(object) >> 6]);
+/* Appends the word to a chunk's words if an object that is being marked may be there. Returns how many there are then. */
+GC__INLINED size_t gc__marker_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
+    if (!gc__shade_is_sound(heap, word)) return count;
+    __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
+    words[count] = word;
+    return count + 1;
 }
 
-/* Shades the object to which a word of the store buffer may refer, or moves it to `seen` in a collection. Ages have not
-   changed since the word was read from a slot. */
-GC__INLINED void gc__marker_take_word(gc_heap *heap, uintptr_t word, bool stopped) {
-    if (!gc__shade_is_sound(heap, word)) return;
-    if (!stopped || !gc__shade_push(heap, &heap->marker->seen, word)) gc__marker_shade(heap, word);
+/* Drops those words that refer to marked objects, as most do, and prefetches the others. Returns how many are left. */
+GC__INLINED size_t gc__marker_sift(const gc_heap *heap, uintptr_t *words, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t word = words[i];
+        if (gc__shade_bit(heap->marker->marks, word)) continue;
+        __builtin_prefetch((const void *)word);
+        __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(word) >> 6]);
+        words[kept++] = word;
+    }
+    return kept;
 }
 
-/* Takes the overwritten words of a chunk, and what its slots refer to. If it is open, this happens again later. A slot
-   to which a young reference was stored refers to an old one only by a later store. */
+/* Takes the words of a chunk: the overwritten ones and those that were stored. If it is open, this happens again later. For
+   a slot in a candidate's remembered set the word is read there. Shades the objects, or moves them to `seen` in a
+   collection. */
 GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool stopped) {
-    uintptr_t words[2 * GC__STORES_CHUNK], slots[GC__STORES_CHUNK];
-    size_t count = 0, slot_count = 0;
+    uintptr_t words[4 * GC__STORES_CHUNK];
+    size_t count = 0;
     for (size_t i = 1; i < GC__STORES_CHUNK; i++) {
         uintptr_t slot = __atomic_load_n(&chunk[i].slot, __ATOMIC_ACQUIRE), tag = slot & GC__STORE_TAG;
         if (!slot) continue;
-        words[count++] = __atomic_load_n(&chunk[i].old, __ATOMIC_RELAXED);
-        slot -= tag;
-        if (slot == GC__STORE_OF_NONE || (tag && tag != GC__STORE_CANDIDATE)) continue;
-        __builtin_prefetch((const void *)slot);
-        slots[slot_count++] = slot;
+        heap->marker->taken_stores++;
+        uintptr_t pair[2] = {__atomic_load_n(&chunk[i].old, __ATOMIC_RELAXED), tag ? 0 : slot & ~GC__STORE_WORD};
+        if (tag == GC__STORE_CANDIDATE) pair[1] = __atomic_load_n(&GC__WORD(slot - tag), __ATOMIC_RELAXED);
+        for (int k = 0; k < 2; k++) {
+            count = gc__marker_await(heap, words, count, pair[k]);
+            if (GC_HAS_VALUES) count = gc__marker_await(heap, words, count, gc__shade_decode(pair[k]));
+        }
     }
-    heap->marker->taken_stores += count;
-    for (size_t i = 0; i < slot_count; i++) words[count++] = __atomic_load_n(&GC__WORD(slots[i]), __ATOMIC_RELAXED);
+    count = gc__marker_sift(heap, words, count);
     for (size_t i = 0; i < count; i++)
-        if (!stopped && gc__is_marking(words[i])) gc__marker_await(heap, words[i]);
-    for (size_t i = 0; i < count; i++) {
-        gc__marker_take_word(heap, words[i], stopped);
-        if (GC_HAS_VALUES) gc__marker_take_word(heap, gc__shade_decode(words[i]), stopped);
-    }
+        if (!stopped || !gc__shade_push(heap, &heap->marker->seen, words[i])) gc__marker_shade(heap, words[i]);
 }
 
 /* Takes a chunk that is whole, or all of whose stores have been made since the world is stopped. */
@@ -12996,8 +13079,10 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
 /* Takes some of the words that collections have met, or have moved from the store buffer. */
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
+    if (!seen->count) return;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
-    for (size_t i = from; i < seen->count; i++) gc__marker_await(heap, seen->words[i]);
+    for (size_t i = from; i < seen->count; i++) __builtin_prefetch(&heap->marker->marks[gc__mark_index(seen->words[i]) >> 6], 1);
+    seen->count = from + gc__marker_sift(heap, seen->words + from, seen->count - from);
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
@@ -13018,10 +13103,10 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__worker *worker = &heap->marker->worker;
-    bool refills = heap->marker->seen.count > GC__SEEN_MOST;
+    const gc__words *seen = &heap->marker->seen;
     if (!heap->marking) return false;
     for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (GC__LIKELY(worker->top != worker->stack && !refills))
+        if (GC__LIKELY(worker->top != worker->stack && seen->count <= GC__SEEN_MOST))
             gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
         else if (!gc__marker_refill(heap))
             return false;
@@ -13065,6 +13150,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    heap->index_born = gc__born_index;
     marker->marks = gc__the_arena.marks[heap->plane ^ 1];
     gc__marker_renew_worker(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof(gc__store);
@@ -13107,9 +13193,10 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
 GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
+    heap->index_born = NULL;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__other_plane_clear(region);
-        region->next_live_bytes = 0;
+        region->next_live_bytes = region->born_bytes = 0;
         region->unscanned = 0;
         region->candidate = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
@@ -13122,8 +13209,8 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
     for (size_t i = 0; i < seen->count; i++) {
-        if (i + GC__FIFO < seen->count) gc__marker_await(heap, seen->words[i + GC__FIFO]);
-        uintptr_t word = seen->words[i];
+        uintptr_t word = seen->words[i], ahead = seen->words[gc__min(i + GC__FIFO, seen->count - 1)];
+        __builtin_prefetch(&heap->marker->marks[gc__mark_index(ahead) >> 6]);
         if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
     }
     seen->count = kept;
@@ -13202,6 +13289,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->pause.left_objects = gc__marker_grey(marker) + marker->seen.count;
     if (!marker->done) heap->pause.degenerated = heap->cycle->plan->request.degenerated;
     heap->marking = false;
+    heap->index_born = NULL;
 }
 
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
@@ -14044,7 +14132,32 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
 
 /* Objects that are born old take at most 1/n of the growth before a nursery is traced. */
 #define GC__BORN_PART 4
-#define GC__BORN_FREE 4 /* none are if at most 1/n of the limit is free */
+#define GC__BORN_HOLES 32 /* none are if there are no regions for them, and less than 1/n of the limit is in holes */
+#define GC__BORN_WORTH 40 /* none are for some cycles if less than this percentage of them has lived until the next cycle, */
+#define GC__BORN_WAITS 63 /* for three at first, and at most for so many */
+
+/* Learns at the end of a cycle what has become of the objects that were born old before it. */
+GC__COLD void gc__pace_born_note(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    size_t born = heap->cycle->born_bytes;
+    pace->born_waits -= pace->born_waits != 0;
+    if (born >= GC__NURSERY_MIN) {
+        bool dies = heap->cycle->born_kept_bytes < born / 100 * GC__BORN_WORTH;
+        pace->born_waits = pace->born_waited = dies ? gc__min(2 * pace->born_waited + 3, GC__BORN_WAITS) : 0;
+    }
+    heap->born_left = pace->born_waits ? 0 : pace->born_bytes;
+}
+
+/* Decides after a collection how much is born old before a nursery is traced. */
+GC__COLD void gc__pace_born(gc_heap *heap) {
+    if (!GC__HAS_MARKER) return;
+    if (gc__is_mark_end(heap)) gc__pace_born_note(heap);
+    bool holes = gc__counted(&heap->unlisted_bytes) >= heap->limit_bytes / GC__BORN_HOLES;
+    if (!holes && !gc__born_has_regions(heap)) heap->born_left = 0;
+    if (heap->options.test.born_old) heap->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
+    if (!gc__has_pause_goal(heap)) heap->born_left = 0;
+}
+
 /* Decides on tenuring by the survivors of what a young collection has condemned. */
 GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
@@ -14055,7 +14168,7 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
     size_t born = gc__min(2 * heap->pace->born_bytes + heap->pace->nursery_bytes, gc__growth_due(heap) / GC__BORN_PART);
-    heap->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
+    heap->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL && !heap->pace->born_waits ? born : 0;
 }
 
 /* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,
@@ -14352,12 +14465,9 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
     heap->nursery_survivor_bytes = promoted[0];
     gc__pace_worth(heap, generation);
     gc__pace_tenure(heap, generation);
-    /* A heap with few free regions needs all holes, also those that threads pass over. */
-    if (gc__regions_left(heap) <= gc__limit_regions(heap) / GC__BORN_FREE) heap->born_left = 0;
-    if (heap->options.test.born_old) heap->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
-    if (!gc__has_pause_goal(heap)) heap->born_left = 0;
     gc__pace_nursery(heap);
     if (generation == 2) gc__pace_full(heap);
+    gc__pace_born(heap);
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
     heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
@@ -14793,7 +14903,7 @@ GC__COLD void gc__region_check_tables(const gc__checker *checker, const gc__regi
                        "a region in a list belongs to another heap");
         gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
                        "a part of a large object is none");
-        int age = gc__tables.age[entry] & ~GC__AGE_CANDIDATE;
+        int age = gc__tables.age[entry] & ~(GC__AGE_CANDIDATE | (checker->heap->marking ? GC__AGE_FILLED : 0));
         gc__check_true(checker, age == gc__age_of(checker->heap, region->generation), part,
                        "a region's age is not its generation's");
         gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,
@@ -17310,8 +17420,13 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
    concurrently later. Clearing it for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
-    region->live_bytes = region->next_live_bytes;
-    region->next_live_bytes = 0;
+    if (region->born_into) {
+        heap->cycle->born_bytes += region->live_bytes - region->born_bytes;
+        heap->cycle->born_kept_bytes += region->next_live_bytes;
+        region->born_into = false;
+    }
+    region->live_bytes = region->next_live_bytes + region->born_bytes;
+    region->next_live_bytes = region->born_bytes = 0;
     region->unscanned = 0;
     region->target = 2;
     region->condemned = heap->collection.number;
@@ -17950,7 +18065,7 @@ GC__FN void gc__cycle_open(gc_heap *heap) {
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
-    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = 0;
+    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = heap->cycle->born_bytes = heap->cycle->born_kept_bytes = 0;
     heap->cycle->young_staying_bytes = heap->cycle->young_kept_bytes = 0;
     gc__heap_flush_for_callbacks(heap);
     gc__log_flush();
@@ -19092,6 +19207,8 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
         if (gc__window_is_old(window) && (uintptr_t)window->start == end) { /* the object was flushed */
             window->start += bytes;
             region->live_bytes += bytes;
+            if (gc__heap_is_marking(thread->heap))
+                __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
             gc__record(thread)->local_spans.born_bytes += bytes;
         }
         return true;

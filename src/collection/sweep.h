@@ -74,8 +74,13 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
    concurrently later. Clearing it for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
-    region->live_bytes = region->next_live_bytes;
-    region->next_live_bytes = 0;
+    if (region->born_into) {
+        heap->cycle->born_bytes += region->live_bytes - region->born_bytes;
+        heap->cycle->born_kept_bytes += region->next_live_bytes;
+        region->born_into = false;
+    }
+    region->live_bytes = region->next_live_bytes + region->born_bytes;
+    region->next_live_bytes = region->born_bytes = 0;
     region->unscanned = 0;
     region->target = 2;
     region->condemned = heap->collection.number;

@@ -84,41 +84,47 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
-GC__INLINED void gc__marker_await(const gc_heap *heap, uintptr_t object) {
-    __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&heap->marker->marks[gc__mark_index(object) >> 6], 1);
-    __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(object) >> 6]);
+/* Appends the word to a chunk's words if an object that is being marked may be there. Returns how many there are then. */
+GC__INLINED size_t gc__marker_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
+    if (!gc__shade_is_sound(heap, word)) return count;
+    __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
+    words[count] = word;
+    return count + 1;
 }
 
-/* Shades the object to which a word of the store buffer may refer, or moves it to `seen` in a collection. Ages have not
-   changed since the word was read from a slot. */
-GC__INLINED void gc__marker_take_word(gc_heap *heap, uintptr_t word, bool stopped) {
-    if (!gc__shade_is_sound(heap, word)) return;
-    if (!stopped || !gc__shade_push(heap, &heap->marker->seen, word)) gc__marker_shade(heap, word);
+/* Drops those words that refer to marked objects, as most do, and prefetches the others. Returns how many are left. */
+GC__INLINED size_t gc__marker_sift(const gc_heap *heap, uintptr_t *words, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t word = words[i];
+        if (gc__shade_bit(heap->marker->marks, word)) continue;
+        __builtin_prefetch((const void *)word);
+        __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(word) >> 6]);
+        words[kept++] = word;
+    }
+    return kept;
 }
 
-/* Takes the overwritten words of a chunk, and what its slots refer to. If it is open, this happens again later. A slot
-   to which a young reference was stored refers to an old one only by a later store. */
+/* Takes the words of a chunk: the overwritten ones and those that were stored. If it is open, this happens again later. For
+   a slot in a candidate's remembered set the word is read there. Shades the objects, or moves them to `seen` in a
+   collection. */
 GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool stopped) {
-    uintptr_t words[2 * GC__STORES_CHUNK], slots[GC__STORES_CHUNK];
-    size_t count = 0, slot_count = 0;
+    uintptr_t words[4 * GC__STORES_CHUNK];
+    size_t count = 0;
     for (size_t i = 1; i < GC__STORES_CHUNK; i++) {
         uintptr_t slot = __atomic_load_n(&chunk[i].slot, __ATOMIC_ACQUIRE), tag = slot & GC__STORE_TAG;
         if (!slot) continue;
-        words[count++] = __atomic_load_n(&chunk[i].old, __ATOMIC_RELAXED);
-        slot -= tag;
-        if (slot == GC__STORE_OF_NONE || (tag && tag != GC__STORE_CANDIDATE)) continue;
-        __builtin_prefetch((const void *)slot);
-        slots[slot_count++] = slot;
+        heap->marker->taken_stores++;
+        uintptr_t pair[2] = {__atomic_load_n(&chunk[i].old, __ATOMIC_RELAXED), tag ? 0 : slot & ~GC__STORE_WORD};
+        if (tag == GC__STORE_CANDIDATE) pair[1] = __atomic_load_n(&GC__WORD(slot - tag), __ATOMIC_RELAXED);
+        for (int k = 0; k < 2; k++) {
+            count = gc__marker_await(heap, words, count, pair[k]);
+            if (GC_HAS_VALUES) count = gc__marker_await(heap, words, count, gc__shade_decode(pair[k]));
+        }
     }
-    heap->marker->taken_stores += count;
-    for (size_t i = 0; i < slot_count; i++) words[count++] = __atomic_load_n(&GC__WORD(slots[i]), __ATOMIC_RELAXED);
+    count = gc__marker_sift(heap, words, count);
     for (size_t i = 0; i < count; i++)
-        if (!stopped && gc__is_marking(words[i])) gc__marker_await(heap, words[i]);
-    for (size_t i = 0; i < count; i++) {
-        gc__marker_take_word(heap, words[i], stopped);
-        if (GC_HAS_VALUES) gc__marker_take_word(heap, gc__shade_decode(words[i]), stopped);
-    }
+        if (!stopped || !gc__shade_push(heap, &heap->marker->seen, words[i])) gc__marker_shade(heap, words[i]);
 }
 
 /* Takes a chunk that is whole, or all of whose stores have been made since the world is stopped. */
@@ -171,8 +177,10 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
 /* Takes some of the words that collections have met, or have moved from the store buffer. */
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
+    if (!seen->count) return;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
-    for (size_t i = from; i < seen->count; i++) gc__marker_await(heap, seen->words[i]);
+    for (size_t i = from; i < seen->count; i++) __builtin_prefetch(&heap->marker->marks[gc__mark_index(seen->words[i]) >> 6], 1);
+    seen->count = from + gc__marker_sift(heap, seen->words + from, seen->count - from);
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
@@ -193,10 +201,10 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__worker *worker = &heap->marker->worker;
-    bool refills = heap->marker->seen.count > GC__SEEN_MOST;
+    const gc__words *seen = &heap->marker->seen;
     if (!heap->marking) return false;
     for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (GC__LIKELY(worker->top != worker->stack && !refills))
+        if (GC__LIKELY(worker->top != worker->stack && seen->count <= GC__SEEN_MOST))
             gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
         else if (!gc__marker_refill(heap))
             return false;
@@ -240,6 +248,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    heap->index_born = gc__born_index;
     marker->marks = gc__the_arena.marks[heap->plane ^ 1];
     gc__marker_renew_worker(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof(gc__store);
@@ -282,9 +291,10 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
 GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
+    heap->index_born = NULL;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__other_plane_clear(region);
-        region->next_live_bytes = 0;
+        region->next_live_bytes = region->born_bytes = 0;
         region->unscanned = 0;
         region->candidate = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
@@ -297,8 +307,8 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
     for (size_t i = 0; i < seen->count; i++) {
-        if (i + GC__FIFO < seen->count) gc__marker_await(heap, seen->words[i + GC__FIFO]);
-        uintptr_t word = seen->words[i];
+        uintptr_t word = seen->words[i], ahead = seen->words[gc__min(i + GC__FIFO, seen->count - 1)];
+        __builtin_prefetch(&heap->marker->marks[gc__mark_index(ahead) >> 6]);
         if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
     }
     seen->count = kept;
@@ -377,6 +387,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->pause.left_objects = gc__marker_grey(marker) + marker->seen.count;
     if (!marker->done) heap->pause.degenerated = heap->cycle->plan->request.degenerated;
     heap->marking = false;
+    heap->index_born = NULL;
 }
 
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */

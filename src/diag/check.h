@@ -44,7 +44,7 @@ GC__COLD void gc__region_check_tables(const gc__checker *checker, const gc__regi
                        "a region in a list belongs to another heap");
         gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
                        "a part of a large object is none");
-        int age = gc__tables.age[entry] & ~GC__AGE_CANDIDATE;
+        int age = gc__tables.age[entry] & ~(GC__AGE_CANDIDATE | (checker->heap->marking ? GC__AGE_FILLED : 0));
         gc__check_true(checker, age == gc__age_of(checker->heap, region->generation), part,
                        "a region's age is not its generation's");
         gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,

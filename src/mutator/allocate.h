@@ -244,6 +244,8 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
         if (gc__window_is_old(window) && (uintptr_t)window->start == end) { /* the object was flushed */
             window->start += bytes;
             region->live_bytes += bytes;
+            if (gc__heap_is_marking(thread->heap))
+                __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
             gc__record(thread)->local_spans.born_bytes += bytes;
         }
         return true;

@@ -64,7 +64,10 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     "{testb $1, %%al|test al, 1}\n\t" "jne 8f\n\t" \
     "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" /* rdx: the entry */ \
     "{testl $1023, %%edx|test edx, 1023}\n\t" "je 8f\n\t" \
-    "{orq %%rax, %%rsi|or rsi, rax}\n\t" \
+    "{testl %%esi, %%esi|test esi, esi}\n\t" "jne 6f\n\t" /* without a tag: what is stored instead of the slot */ \
+    "{movq 48(%%rsp), %%rsi|mov rsi, qword ptr [rsp+48]}\n\t" "{orq $4, %%rsi|or rsi, 4}\n\t" "jmp 7f\n" \
+    "6:\t" "{orq %%rax, %%rsi|or rsi, rax}\n" \
+    "7:\t" \
     "{cmpb $0, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 0}\n\t" "jne 5f\n\t" \
     "{movq (%%rax), %%rax|mov rax, qword ptr [rax]}\n\t" \
     "{movq %%rax, 8(%%rdx)|mov qword ptr [rdx+8], rax}\n" \

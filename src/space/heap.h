@@ -95,6 +95,8 @@ struct gc_heap {
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
+    /* While it is: marks the objects that were born old in [at, end), gives them start bits, and returns their bytes. */
+    size_t (*index_born)(gc__region *region, uintptr_t at, uintptr_t end);
     bool remembers_slots; /* stores into generation 2 are remembered by slots, not cards; written as `marking` */
     uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
     uint64_t phase_since;     /* when the running collection entered its current phase, by gc__cpu_ticks */
@@ -129,8 +131,7 @@ GC__FN bool gc__heap_is_marking(const gc_heap *heap) { return GC__HAS_MARKER && 
 /* Returns what barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
     if (!GC__HAS_MARKER || generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
-    return 2 | GC_AGE_LOGGED | GC__AGE_LOGGED_TOO | (heap->marking ? GC__AGE_MARKING : 0) |
-           (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
+    return 2 | GC_AGE_LOGGED | GC__AGE_LOGGED_TOO | (heap->marking ? GC__AGE_MARKING : GC__AGE_REMEMBERS);
 }
 
 /* Returns the age of a region of generation 2. */
@@ -158,10 +159,11 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
     region->live_bytes = region->taken_bytes = region->spare = region->next_live_bytes = 0;
+    region->born_bytes = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
-    region->is_slid_into = false;
+    region->is_slid_into = region->born_into = false;
     region->stale = true;
     region->offset_table = NULL;
 }
@@ -242,6 +244,13 @@ GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
 }
 
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
+
+/* Returns whether objects may be born old in fresh regions. If few are left, objects should rather be copied to the holes that
+   are listed, if there are any. */
+GC__FN bool gc__born_has_regions(const gc_heap *heap) {
+    size_t holes = gc__counted(&heap->old_holes.bytes), part = holes > heap->limit_bytes / 64 ? 4 : 12;
+    return gc__regions_left(heap) > gc__limit_regions(heap) / part;
+}
 
 /* Returns the number of regions under the limit that only the collector may take, so that it can compact a full heap
    whose holes are too small for the live objects. The reserve is small, since mutators make better use of memory: a

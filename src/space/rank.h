@@ -7,7 +7,8 @@
    other sums with that youth have. */
 #define GC__AGE_LOGGED_TOO 0x40
 #define GC__AGE_MARKING (GC__HAS_MARKER ? 0x20 : 0)   /* added to an age: the object is being marked concurrently */
-#define GC__AGE_REMEMBERS (GC__HAS_MARKER ? 0x10 : 0) /* the object's slots are remembered */
+#define GC__AGE_REMEMBERS (GC__HAS_MARKER ? 0x10 : 0) /* without GC__AGE_MARKING: the object's slots are remembered */
+#define GC__AGE_FILLED GC__AGE_REMEMBERS /* with it: objects are born in the region, some of which have no start bit yet */
 #define GC__AGE_CANDIDATE (GC__HAS_MARKER ? 0x08 : 0) /* slots that refer to the object are recorded, since it will be copied */
 #define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 

@@ -37,6 +37,7 @@ typedef struct gc__region {
     size_t live_bytes;           /* bytes of objects that the last trace found live, and of those copied in since */
     size_t next_live_bytes;          /* bytes of objects that the running concurrent marking has found live */
     uint32_t span;               /* a large object's number of regions */
+    uint32_t born_bytes;         /* of objects that were born there and marked while generation 2 is being marked */
     uint8_t kind;                /* written under the arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation that its survivors will be in */
@@ -47,6 +48,7 @@ typedef struct gc__region {
     uint8_t unscanned; /* the work that concurrent marking has left there: GC__UNSCANNED and others; atomic */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
+    bool born_into;    /* objects were born in it since the last marking beside mutators */
     bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
     bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
     uint8_t plane; /* the plane of its mark bits; changes with the world stopped */

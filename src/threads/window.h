@@ -2,11 +2,11 @@
    memory into the cache.
 
    Most windows are in generation 0. Where nearly all of each nursery survives, young collections would copy it for
-   nothing, so between two cycles of a heap with a pause goal threads allocate in generation 2: in the holes of regions,
-   each of which has one thread to itself until the next collection, or in fresh regions. Objects that are *born old* get
-   their mark bits, which are the objects of such a region, when their thread leaves the hole or stops. Stores that
-   initialized them had no barrier, so their cards become dirty if there are young objects. While generation 2 is being
-   marked, objects are born young: one that is born old would have to be marked, and each store into it logged. */
+   nothing, so in a heap with a pause goal threads allocate in generation 2: in the holes of regions, each of which has one
+   thread to itself until the next collection, or in fresh regions. Objects that are *born old* get their start bits, which
+   are the objects of such a region, when their thread leaves the hole or stops. Stores that initialized them had no barrier,
+   so their cards become dirty if there are young objects. While generation 2 is being marked, heap->index_born marks them,
+   too. */
 #pragma once
 
 #include "../space/holes.h"
@@ -59,7 +59,7 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
     const gc_heap *heap = region->heap;
     uintptr_t at = (uintptr_t)window->start, end = (uintptr_t)window->next;
-    size_t bytes = gc__index_range(region, at, end);
+    size_t bytes = GC__HAS_MARKER && heap->index_born ? heap->index_born(region, at, end) : gc__index_range(region, at, end);
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
@@ -252,7 +252,7 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
 /* Returns whether the next windows are opened in generation 2. */
 GC__FN bool gc__is_born_old(const gc_heap *heap) {
     if (!GC__HAS_MARKER || gc__counted(&heap->born_bytes) >= heap->born_left) return false;
-    return !gc__heap_is_marking(heap) && !gc__stress_of(heap) && !gc__profiler_of(heap);
+    return !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
 /* Opens the thread's window, which is full, in a hole with room for `bytes` in a region that the thread fills. Returns
@@ -268,6 +268,11 @@ GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool z
     return true;
 }
 
+/* Tells the marker that not all objects of the region may have start bits. */
+GC__COLD void gc__region_set_filled(const gc_heap *heap, const gc__region *region) {
+    gc__region_set_rank(region, gc__age_of(heap, 2) | (heap->marking ? GC__AGE_FILLED : 0), true);
+}
+
 /* Returns a fresh region of generation 2, or NULL with gc__fail. */
 GC__COLD gc__region *gc__born_take_fresh(gc_heap *heap) {
     gc__region *region = gc__heap_take(heap, 0);
@@ -276,7 +281,7 @@ GC__COLD gc__region *gc__born_take_fresh(gc_heap *heap) {
     gc__marks_clear(region);
     gc__other_plane_clear(region);
     region->generation = region->target = 2;
-    gc__region_set_rank(region, gc__age_of(heap, 2), true);
+    gc__region_set_filled(heap, region);
     gc__heap_push(heap, region);
     return region;
 }
@@ -288,7 +293,8 @@ GC__COLD gc__region *gc__born_take_sparse(gc_heap *heap) {
         __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
         if (!gc__is_by_marks(region)) continue;
         __atomic_store_n(&heap->unlisted_bytes, unlisted - gc__min(unlisted, holes), __ATOMIC_RELAXED);
-        if (holes < GC_REGION_BYTES / GC__BORN_DENSE) continue;
+        if (holes < GC_REGION_BYTES / GC__BORN_DENSE || gc__region_is_candidate(region)) continue;
+        if (heap->marking) gc__region_set_filled(heap, region);
         region->hole = region->base;
         return region;
     }
@@ -302,9 +308,10 @@ GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *wi
     bool large = bytes >= GC__BORN_LARGE;
     while (large || !gc__born_open_next(spans, window, zeroed, bytes)) {
         gc__region *region = large ? NULL : gc__born_take_sparse(heap);
-        if (!region) region = gc__born_take_fresh(heap);
+        if (!region && gc__born_has_regions(heap)) region = gc__born_take_fresh(heap);
         if (!region && !large) return false;
         if (region) {
+            region->born_into |= !heap->marking;
             gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
             if (large) {
                 region->hole = gc__region_end(region);

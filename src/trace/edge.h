@@ -76,7 +76,8 @@ GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word 
 GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
     bool many = tracer == GC__MANY;
     if (tracer == GC__CONCURRENT) {
-        gc__mark_concurrently(worker, entry);
+        bool filled = gc__barrier_age(&gc__tables, entry) & GC__AGE_FILLED; /* then it may be for its thread to mark it */
+        if (!filled || (!gc__shade_bit(worker->marks, entry) && gc__shade_is_object(entry))) gc__mark_concurrently(worker, entry);
         return;
     }
     bool value = GC_HAS_VALUES && (entry & 1);

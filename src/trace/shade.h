@@ -9,12 +9,13 @@
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
    comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that collection.
-   No object is born there. So at any time a white object to which a scanned one refers is grey by then, or about to be
-   shaded by the thread that stores the reference. References from roots, young objects and waiting objects are traced in
-   the final pause. */
+   One that is born there is marked and scanned by its thread when that leaves the hole or stops (gc__born_index); until
+   then it has no start bit, and the marker passes over it. So at any time a white object to which a scanned one refers is
+   grey by then, or about to be shaded by the thread that stores the reference. References from roots, young objects and
+   waiting objects are traced in the final pause. */
 #pragma once
 
-#include "../space/mark_bits.h"
+#include "../space/index.h"
 #include "../space/rank.h"
 #include "../space/slots.h"
 #include "store_buffer.h"
@@ -115,7 +116,7 @@ GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
 }
 
 GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) {
-    return __atomic_load_n(&marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
+    return __atomic_load_n(&marks[word >> 9], __ATOMIC_ACQUIRE) >> (word >> 3 & 63) & 1;
 }
 
 /* Returns whether a word that refers to generation 2 is the address of an object. */
@@ -161,7 +162,7 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     bool checks = gc__shade_checks(heap);
     if (checks && gc__shade_bit(heap->marker->marks, word)) return;
-    if (!gc__stores_append(heap->stores, GC__STORE_OF_NONE, word, checks)) gc__shade_at_once(word);
+    if (!gc__stores_append(heap->stores, GC__STORE_WORD, word, checks)) gc__shade_at_once(word);
 }
 
 /* Returns the reference in a word from anywhere, if that is a tagged one; 0: it is none. */
@@ -193,8 +194,7 @@ GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_
     if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(old) &&
         !gc__shade_is_white(gc__shade_decode(old)) && !gc__shade_is_white(ref))
         return !tag;
-    if (!GC__CHUNKS_OWN) gc__shade_word(ref); /* the marker may read the slot before the store */
-    if (gc__stores_append(heap->stores, slot | tag, old, checks)) return true;
+    if (gc__stores_append(heap->stores, tag ? slot | tag : ref | GC__STORE_WORD, old, checks)) return true;
     gc__shade_at_once(old);
     if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
     gc__shade_at_once(ref);
@@ -333,4 +333,53 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         /* other workers shade concurrently */
         if (bits) __atomic_fetch_or(&region->heap->marker->marks[word], bits, __ATOMIC_RELAXED);
     }
+}
+
+#if !GC_HAS_MODEL
+/* Shades what a slot refers to after stores that have initialized it, which had no barrier. */
+GC__OUT_OF_LINE void gc__born_shade_slot(void *context, gc_word *slot, bool value) {
+    const gc_heap *heap = (const gc_heap *)context;
+    uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (!gc__shade_wants(ref)) return;
+    bool moves = gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE;
+    if (GC__UNLIKELY(moves) && !gc__stores_append(heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
+        gc__barrier_dirty_card(&gc__tables, slot);
+    if (!gc__shade_bit(heap->marker->marks, ref)) gc__shade_word(ref);
+}
+
+/* Marks the objects in [at, end), but for those with trace functions, and returns their bytes. */
+GC__HOT size_t gc__born_mark(gc_heap *heap, uintptr_t at, uintptr_t end) {
+    uint64_t *marks = heap->marker->marks, bits = 0;
+    size_t sum = 0, word = gc__mark_index(at) >> 6;
+    for (size_t bytes; at < end; at += bytes) {
+        bool filler = gc__is_filler(at);
+        bytes = filler ? gc__filler_bytes(at) : gc__object_bytes(at);
+        if (filler || gc__object_is_traced(at)) continue;
+        gc__slots_of(at, gc__born_shade_slot, heap);
+        if (gc__mark_index(at) >> 6 != word) {
+            __atomic_fetch_or(&marks[word], bits, __ATOMIC_RELEASE);
+            bits = 0;
+            word = gc__mark_index(at) >> 6;
+        }
+        bits |= (uint64_t)1 << (gc__mark_index(at) & 63);
+        sum += bytes;
+    }
+    __atomic_fetch_or(&marks[word], bits, __ATOMIC_RELEASE);
+    return sum;
+}
+#else
+GC__FN size_t gc__born_mark(const gc_heap *heap, uintptr_t at, uintptr_t end) { return (void)heap, (void)at, (void)end, 0; }
+#endif
+
+/* heap->index_born: the thread itself marks its objects, and shades what they refer to, before their start bits show the
+   marker that they are objects. The marker is left those with trace functions. */
+GC__HOT size_t gc__born_index(gc__region *region, uintptr_t at, uintptr_t end) {
+    gc_heap *heap = region->heap;
+    const uint64_t *starts = gc__region_marks(region);
+    region->born_bytes += (uint32_t)gc__born_mark(heap, at, end);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    size_t bytes = gc__index_range(region, at, end);
+    for (; (at = gc__bit_next(starts, at, end)) < end; at += GC_OBJECT_BYTES_MIN)
+        if (!gc__shade_bit(heap->marker->marks, at)) gc__shade_word(at);
+    return bytes;
 }

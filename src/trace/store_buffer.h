@@ -1,7 +1,7 @@
 /* The store buffer: in a heap that is being marked concurrently, or that remembers slots instead of cards, each store
-   into generation 2 as a slot and the word that was overwritten there. Young collections trace from slots to which
-   young references were stored; for a dirty card a collection reads all of the card, for such a slot one word. The
-   marker takes both words.
+   into generation 2 as what was stored and the word that was overwritten, both of which the marker takes. Where young
+   references were stored the entry has the slot instead of the first, and young collections trace from there; for a dirty
+   card a collection reads all of the card, for such a slot one word.
 
    Logging costs a call for each store into an old object, so slots are remembered only while it pays. Then, or while
    the heap is being marked, each region of generation 2 has GC__AGE_REMEMBERS or GC__AGE_MARKING in its age, and the
@@ -13,7 +13,7 @@
 
    A thread reserves one *chunk* of entries at a time, so that filling one takes no atomic operation, which would
    wait until all stores before it have got their memory. A chunk is *whole* once its thread has reserved the next one:
-   then all of its stores have been made, too, and the marker may read the slots. The other chunks are *open*. */
+   then all of its stores have been made, too, and the marker may read slots. The other chunks are *open*. */
 #pragma once
 
 #include "../space/heap.h"
@@ -32,7 +32,7 @@ typedef struct gc__store {
 } gc__store;
 #define GC__STORE_TAG ((uintptr_t)3)
 #define GC__STORE_CANDIDATE ((uintptr_t)3)
-#define GC__STORE_OF_NONE ((uintptr_t)4) /* instead of a slot: only the word matters */
+#define GC__STORE_WORD ((uintptr_t)4) /* without a tag: the rest is not a slot, but what was stored; 0: nothing */
 #define GC__STORE_OWNED ((uintptr_t)1)   /* in the slot with which gc_store_in calls the barrier: it is the owner */
 
 typedef struct gc__store_buffer {
@@ -205,7 +205,9 @@ GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
 
 /* Returns whether so many slots are remembered that a collection is due. */
 GC__FN bool gc__stores_enough(const gc_heap *heap) {
-    return GC__HAS_MARKER && __atomic_load_n(&heap->stores->slots, __ATOMIC_RELAXED) > heap->stores->enough;
+    const gc__store_buffer *stores = heap->stores;
+    bool full = __atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= GC__STORES_MOST / 4 && heap->marking;
+    return GC__HAS_MARKER && (full || __atomic_load_n(&stores->slots, __ATOMIC_RELAXED) > stores->enough);
 }
 
 /* Returns how many entries are slots that young collections need. */

@@ -84,13 +84,18 @@ static void holes_are_born_into(void) {
     ok(gc_heap_verify(heap), "and all is in order");
 }
 
-/* While objects are marked they are born young: one that only a weak handle led to when the marking began may be known to
-   one alone that is born meanwhile. */
+/* While objects are marked: the marker meets an object that its thread still initializes, and passes over it. What only a
+   weak handle led to when the marking began is known to that object alone. */
 static void born_while_marking(void) {
-    node *born = NULL;
-    GC_ROOTS(gc, born);
+    node *first = NULL, *born = NULL;
+    GC_ROOTS(gc, first, born);
     be_born(false);
     born = new_node(1);
+    for (size_t i = 0; i < 100; i++) {
+        node *n = new_node(i);
+        n->left = first;
+        first = n;
+    }
     gc_handle weak = gc_handle_create(heap, GC_HANDLE_WEAK, born);
     full();
     full();
@@ -99,14 +104,47 @@ static void born_while_marking(void) {
     for (size_t i = 0; i < 3; i++) new_node(i); /* which leaves a window open */
     begin_marking();
     be_born(true);
+    node *last = first;
+    while (last->left) last = last->left;
     born = new_node(2);
+    is(gc_object_generation(born), 2, "while objects are marked they are born old");
+    gc_store(gc, &last->right, born);
+    ok(!is_marked(last), "one is stored into an object that the marker has not scanned");
+    mark_all();
+    ok(!is_marked(born) && !gc__shade_is_object((uintptr_t)born), "the marker passes over an object before it is complete");
     born->left = gc_handle_get(weak);
-    is(gc_object_generation(born), 0, "while objects are marked they are born young");
+    stats(); /* stops */
+    ok(is_marked(born) && is_known(born->left), "when its thread stops, it is marked, and what it refers to is known");
+    born = NULL;
     mark_all();
     finish();
-    ok(born->left && born->left->value == 1 && gc_handle_get(weak) == born->left, "what one alone refers to survives");
+    for (last = first; last->left;) last = last->left;
+    born = last->right;
+    ok(born->value == 2 && born->left && born->left->value == 1, "both survive");
+    ok(gc_handle_get(weak) == born->left, "under one address");
     ok(gc_heap_verify(heap), "and all is in order");
     gc_handle_destroy(heap, weak);
+}
+
+/* Objects with trace functions are left to the marker; those that nobody refers to live until the next cycle ends. */
+static void born_are_counted(void) {
+    traced *first = NULL;
+    GC_ROOTS(gc, first);
+    full();
+    begin_marking();
+    be_born(true);
+    size_t before = stats().generation_bytes[2];
+    first = gc_new(gc, &traced_type);
+    first->next = gc_new(gc, &traced_type);
+    for (size_t i = 0; i < 10; i++) new_node(i);
+    is(stats().generation_bytes[2] - before, 2 * sizeof(traced) + 10 * sizeof(node), "all bytes are counted");
+    ok(!is_marked(first) && is_known(first) && is_known(first->next), "an object with a trace function is noted for the marker");
+    mark_all();
+    finish();
+    is(heap->regions[2]->live_bytes, gc__marked_object_bytes(heap->regions[2]), "their region's bytes are exact");
+    ok(!((traced *)first->next)->next && gc_heap_verify(heap), "and all is in order");
+    full();
+    is(stats().generation_bytes[2], before + 2 * sizeof(traced), "the others are freed");
 }
 
 /* An array that is born old grows, also after it has become known. */

@@ -53,8 +53,9 @@ static bool is_known(const void *object) {
     bool noted = false;
     for (size_t i = 0; i < gc__stores_count(heap->stores); i++) {
         const gc__store *entry = logged_entry(i);
-        uintptr_t slot = entry ? entry->slot & ~(uintptr_t)7 : 0;
-        noted |= entry && (entry->old == (uintptr_t)object || (slot && *(void **)slot == object));
+        uintptr_t place = entry ? entry->slot & ~(uintptr_t)7 : 0;
+        const void *stored = place && entry->slot & GC__STORE_TAG ? *(void **)place : (void *)place;
+        noted |= entry && (entry->old == (uintptr_t)object || stored == object);
     }
     return noted || is_marked(object);
 }
@@ -72,7 +73,6 @@ static size_t count_marked(void) {
 #include "holes.h"
 #include "races.h"
 #include "huge.h"
-#include "born.h"
 
 /* An old list, of which the marker finds only a node at each step; and an old vector, which it has scanned. */
 #define LENGTH 2000
@@ -1039,6 +1039,23 @@ static traced *new_traced(size_t length) {
     return first;
 }
 
+#include "born.h"
+
+/* However many objects a collection has met, the marker scans what it has marked. */
+static void many_are_met(void) {
+    node *first = NULL;
+    GC_ROOTS(gc, first);
+    first = new_node(1);
+    first->left = new_node(2);
+    full();
+    full();
+    begin_marking();
+    for (size_t i = 0; i < GC__SEEN_MOST + 100; i++) gc__words_push(&heap->marker->seen, (uintptr_t)first);
+    ok(!mark_some(100000), "the marking ends after many objects were met");
+    ok(is_marked(first) && is_marked(first->left), "and all is marked");
+    finish();
+}
+
 static size_t count_traced(const traced *t) {
     size_t count = 0;
     for (; t; t = t->next) count += ((const node *)t->other)->value < 1000;
@@ -1512,8 +1529,9 @@ int main(void) {
     run(holes_are_filled, scarce);
     gc_options born = TESTED;
     born.test.born_old = true;
+    run(many_are_met, tested);
     run(objects_are_born_old, born), run(born_refer_to_young, born), run(holes_are_born_into, born);
-    run(born_while_marking, born), run(born_arrays_grow, born);
+    run(born_while_marking, born), run(born_are_counted, born), run(born_arrays_grow, born);
     born.collector_threads = 3, born.test.collectors = 7;
     run(objects_are_born_old, born);
     gc_options candidate = TESTED;

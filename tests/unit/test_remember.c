@@ -265,7 +265,7 @@ static void stale_stores(void) {
     for (int marking = 0; marking < 2; marking++) {
         int status = tap_child(store_stale, marking ? output : NULL, output, sizeof output);
         is(status, 256 + SIGABRT, "a stale reference that is stored into an object whose slots are remembered ends the program");
-        has(output, marking ? "age 0xf" : "age 0xd2", "such was the heap");
+        has(output, marking ? "age 0xe" : "age 0xd2", "such was the heap");
         has(output, "stored a reference to a `node`", "the store is reported");
     }
 }
