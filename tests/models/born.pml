@@ -1,24 +1,25 @@
-/* Objects that are born old while a marker marks. Object 0 is a root, 1 has a weak handle and will be evacuated, so that slots which
-   refer to it are recorded. The others are born in holes of a region that is FILLED: the first mutator has one. With TWO the second
-   has another; with AGAIN the first has both. Each object has a field, each mutator two registers. marking.pml says what barriers log;
-   a chunk has one entry here.
+/* Objects that are born old while a marker marks. Object 0 is a root. A weak handle leads to object 1, which the last stop moves, so
+   that slots which refer to it are recorded. The others are born in holes of a region that is FILLED: the first mutator has one. With
+   TWO the second has another; with AGAIN the first has both. Each object has a field, each mutator two registers. Each read, entry,
+   bit and store is a step of its own. marking.pml describes what barriers log and the marker takes; here a chunk has one entry. With
+   CHECKS barriers do not log what leads to marked objects only.
 
    A new object has neither a start bit nor a mark bit. Its owner stores into it without a barrier until it flushes its window at a
-   safe point: it shades what the object refers to and records the slot, sets the mark bit, counts the object, and sets the start bit,
-   each a step of its own. Others that find the object store into it with a barrier. The marker passes over objects of a FILLED region
-   that have no start bit, and never scans new ones. A stop flushes all windows, and takes then what was logged.
+   safe point: for each object, it shades the referent and records the slot; sets the mark bit, and counts the object; and sets the
+   start bit. Others that have found the object store into it with a barrier all the time. The marker passes over referents in a FILLED
+   region that have no start bit, and never scans new objects. Each stop flushes all windows, and then takes what was logged.
 
-   The claims: at the end everything reachable is marked, and each marked object was counted once; nobody but those that hold it reads
-   an object without a start bit; slots which refer to object 1 are recorded. The marker does read a field that was logged, whatever it
-   belongs to: its store has been made. With PAUSE, where nothing is read from the weak handle: if the marker had finished, the
-   last stop has nothing to mark. With LATE_SHADE a flush shades last, which is right as well.
+   The claims: at the end everything reachable is marked; each marked object was counted once; the marker reads no object without a
+   start bit, except fields that were logged, whose stores have been made; slots which refer to object 1 are recorded. With PAUSE,
+   where nothing is read from the weak handle: if the marker had finished, the last stop has nothing to mark. With LATE_SHADE the
+   referent is shaded after both bits are set, which is as good.
 
    Faults: NO_START: the marker does not look for start bits. LATE_FILLED: the region is FILLED only when its window is flushed.
-   START_FIRST: the start bit is set before the mark bit. UNTESTED: the marker sets a mark bit without a test. PLAIN_MARK: the flush
-   sets it by a load and a store. UNSHADED: the flush does not shade. UNRECORDED: nor record slots. UNLOGGED: others store without
-   a barrier, too, as long as there is no start bit. PASSED_SLOT: the marker passes over logged fields of objects without a start bit.
-   LATE_FLUSH: the last stop takes what was logged, and flushes then. UNFLUSHED: it does not flush. UNSAFE: a window is flushed while
-   its owner runs. */
+   START_FIRST: the start bit is set before the mark bit. UNTESTED: the marker sets a mark bit without a test. PLAIN_MARK: a flush
+   sets it by a load and a store. UNSHADED: a flush does not shade. UNRECORDED: nor does it record slots. UNLOGGED: others store
+   without a barrier while there is no start bit. PASSED_SLOT: the marker passes over logged fields of objects without a start bit.
+   LATE_FLUSH: the last stop takes what was logged, and then flushes. UNFLUSHED: it does not flush. UNSAFE: a window is flushed while
+   its owner stores. */
 #define ROOT 0
 #define WEAK 1
 #define NEW 2
@@ -31,7 +32,7 @@
 #define NONE NIL /* instead of a slot */
 #define MUTATORS 2
 #ifndef STEPS
-#define STEPS 4 /* of the first mutator */
+#define STEPS 3 /* of the first mutator */
 #endif
 #ifndef OTHER_STEPS
 #define OTHER_STEPS 3
@@ -44,13 +45,14 @@
 
 #define BIT(o) ((o) == NIL -> 0 : 1 << (o))
 byte field[N], first[MUTATORS] = NIL, second[MUTATORS] = NIL, steps[MUTATORS];
-byte allocated, window, starts = BIT(ROOT) | BIT(WEAK), marks = BIT(ROOT), counted = BIT(ROOT), grey = BIT(ROOT), recorded; /* bits of objects */
+/* A bit for each object: */
+byte allocated, window, starts = BIT(ROOT) | BIT(WEAK), marks = BIT(ROOT), counted = BIT(ROOT), grey = BIT(ROOT), recorded;
+byte whole_old, whole_slot; /* what whole chunks have */
 bool is_filled, is_stopped;
 byte in_step;
 
 typedef chunk { byte slot; byte old; bool is_full };
 chunk open[MUTATORS];
-byte whole_old, whole_slot; /* bits of objects */
 
 #define HAS(bits, o) ((bits) >> (o) & 1)
 #define IS_WHITE(o) ((o) != NIL && !HAS(marks, o))
@@ -68,7 +70,7 @@ inline log_store(s, v, ref) {
 
 #define IS_MINE(o) (HAS(window, o) && OWNER(o) == me)
 #ifdef UNLOGGED
-#define IS_RAW(o) HAS(window, o)
+#define IS_RAW(o) !HAS(starts, o)
 #else
 #define IS_RAW(o) IS_MINE(o)
 #endif
@@ -86,11 +88,16 @@ inline allocate(o) {
   }
 }
 
+#ifdef CHECKS
+#define NEEDS_ENTRY(v, ref) (!is_raw && (IS_WHITE(v) || IS_WHITE(ref)))
+#else
+#define NEEDS_ENTRY(v, ref) (!is_raw)
+#endif
 /* The mutator may forget `last` afterwards. */
 inline store(object, ref, last) {
   if
-  :: !is_raw -> log_store(object, v, ref)
-  :: is_raw
+  :: NEEDS_ENTRY(v, ref) -> log_store(object, v, ref)
+  :: !NEEDS_ENTRY(v, ref) -> d_step { if :: !is_raw -> record(object, ref) :: else fi }
   fi;
   atomic { field[object] = ref; if :: last = NIL :: skip fi; v = 0; is_raw = false; in_step-- }
 }
@@ -161,7 +168,7 @@ end:
   od
 }
 
-/* What follows is done while the world is stopped. */
+/* The world is stopped. */
 inline mark_now(o) {
   if
   :: o != NIL && HAS(starts, o) && !HAS(marks, o) -> marks = marks | BIT(o); count(o); grey = grey | BIT(o); found = true
@@ -196,7 +203,7 @@ inline take_all() {
   whole_old = 0; whole_slot = 0
 }
 
-/* A young collection. */
+/* A young collection. With UNSAFE, one that does not wait for mutators. */
 proctype collection() {
   byte i;
   bool found;
@@ -281,6 +288,12 @@ inline take_slot(o) {
 }
 #define LOOKS(m) (open[m].is_full && IS_WHITE(open[m].old) && HAS(starts, open[m].old))
 
+#ifdef PAUSE
+#define HAS_NOTHING !grey && !whole_old && !whole_slot && !LOOKS(0) && !LOOKS(1)
+#else
+#define HAS_NOTHING true
+#endif
+
 proctype marker() {
   byte i, k, v, reached;
   bool found;
@@ -306,13 +319,7 @@ proctype marker() {
        fi
      };
      shade(v)
-  :: d_step {
-       in_step == 0
-#ifdef PAUSE
-       && !grey && !whole_old && !whole_slot && !LOOKS(0) && !LOOKS(1)
-#endif
-       -> is_stopped = true; last_stop(); check(); clear()
-     };
+  :: d_step { in_step == 0 && HAS_NOTHING -> is_stopped = true; last_stop(); check(); clear() };
      break
   od
 }

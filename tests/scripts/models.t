@@ -50,6 +50,18 @@ done
 is "$(errors marking.pml '-DPAUSE -DNO_OLD -DMUTATORS=2 -DSTEPS=2' safety)" 1 'NO_OLD: the last stop has something to mark'
 is "$(errors marking.pml '-DPAUSE -DUNLOOKED -DMUTATORS=2 -DSTEPS=2' safety)" 1 'UNLOOKED: likewise'
 
+is "$(errors born.pml '' safety)" 0 'objects that are born old beside a marker: what is reachable is marked, counted once, and recorded if it moves'
+is "$(errors born.pml '-DSTEPS=4 -DOTHER_STEPS=2' safety)" 0 'where the owner takes more steps likewise'
+is "$(errors born.pml '-DTWO -DOTHER_STEPS=2' safety)" 0 'where two threads have such objects likewise'
+is "$(errors born.pml '-DAGAIN -DSTEPS=4 -DOTHER_STEPS=1' safety)" 0 'where one thread has two likewise'
+is "$(errors born.pml '-DCHECKS' safety)" 0 'where barriers leave marked objects out likewise'
+is "$(errors born.pml '-DLATE_SHADE' safety)" 0 'where a flush shades last likewise'
+is "$(errors born.pml '-DPAUSE -DOTHER_STEPS=2' safety)" 0 'and the last stop has nothing to mark'
+for fault in NO_START LATE_FILLED START_FIRST UNTESTED PLAIN_MARK UNSHADED UNRECORDED UNLOGGED PASSED_SLOT \
+    LATE_FLUSH UNFLUSHED UNSAFE; do
+    is "$(errors born.pml "-D$fault" safety)" 1 "$fault: an error is found"
+done
+
 is "$(errors preclean.pml '' safety)" 0 'handles beside a mutator: what the last stop passes over refers to marked objects'
 for fault in FLAG_FIRST READ_FIRST NO_COMPARE; do
     is "$(errors preclean.pml "-D$fault" safety)" 1 "$fault: an error is found"
@@ -74,5 +86,6 @@ ordered -DSTOP 'no thread works in a collection' EARLY_LOAD
 ordered -DLOG 'a chunk that is handed over is whole, and its stores are made' PLAIN_ENTRY PLAIN_WHOLE
 ordered -DHANDLE 'a clean handle refers to a marked object' PLAIN_FLAG
 ordered -DPAGES 'a page whose last store was not seen is taken again' UNSTOPPED
+ordered -DBORN 'what is born old has its header and its mark where they are looked for' PLAIN_STORE PLAIN_MARK PLAIN_START
 ordered -DINDEX 'what an index or a jump leads to is there' NO_ACQUIRE
 finish
