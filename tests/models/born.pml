@@ -1,8 +1,9 @@
 /* Objects that are born old while a marker marks. Object 0 is a root. A weak handle leads to object 1, which the last stop moves, so
-   that slots which refer to it are recorded. The others are born in holes of a region that is FILLED: the first mutator has one. With
-   TWO the second has another; with AGAIN the first has both. Each object has a field, each mutator two registers. Each read, entry,
-   bit and store is a step of its own. marking.pml describes what barriers log and the marker takes; here a chunk has one entry. With
-   CHECKS barriers do not log what leads to marked objects only.
+   that slots which refer to it are recorded; with STAYS it does not. The others are born in holes of a region that is FILLED: the
+   first mutator has one. With TWO the second has another; with AGAIN the first has both. Each object has a field, each mutator two
+   registers. Each read, entry, bit and store is a step of its own. marking.pml describes what barriers log and the marker takes; here
+   a chunk has one entry, and entries for references to object 1 carry the slot if it moves. With CHECKS barriers do not log what
+   leads to marked objects only.
 
    A new object has neither a start bit nor a mark bit. Its owner stores into it without a barrier until it flushes its window at a
    safe point: for each object, it shades the referent and records the slot; sets the mark bit, and counts the object; and sets the
@@ -10,16 +11,17 @@
    region that have no start bit, and never scans new objects. Each stop flushes all windows, and then takes what was logged.
 
    The claims: at the end everything reachable is marked; each marked object was counted once; the marker reads no object without a
-   start bit, except fields that were logged, whose stores have been made; slots which refer to object 1 are recorded. With PAUSE,
-   where nothing is read from the weak handle: if the marker had finished, the last stop has nothing to mark. With LATE_SHADE the
-   referent is shaded after both bits are set, which is as good.
+   start bit, except slots that were logged for references to object 1, so with STAYS none; slots which refer to object 1 are
+   recorded. With PAUSE, where nothing is read from the weak handle: if the marker had finished, the last stop has nothing to mark.
+   With LATE_SHADE the referent is shaded after both bits are set. Spin has found no error in that in any of the runs, since until
+   then the owner's register has what it stores, and stops wait for the flush: the order does not matter.
 
    Faults: NO_START: the marker does not look for start bits. LATE_FILLED: the region is FILLED only when its window is flushed.
    START_FIRST: the start bit is set before the mark bit. UNTESTED: the marker sets a mark bit without a test. PLAIN_MARK: a flush
    sets it by a load and a store. UNSHADED: a flush does not shade. UNRECORDED: nor does it record slots. UNLOGGED: others store
-   without a barrier while there is no start bit. PASSED_SLOT: the marker passes over logged fields of objects without a start bit.
-   LATE_FLUSH: the last stop takes what was logged, and then flushes. UNFLUSHED: it does not flush. UNSAFE: a window is flushed while
-   its owner stores. */
+   without a barrier while there is no start bit. UNSTORED, with STAYS: entries have only the word that is overwritten. PASSED_SLOT:
+   the marker passes over logged slots of objects without a start bit. LATE_FLUSH: the last stop takes what was logged, and then
+   flushes. UNFLUSHED: it does not flush. UNSAFE: a window is flushed while its owner stores. */
 #define ROOT 0
 #define WEAK 1
 #define NEW 2
@@ -29,7 +31,12 @@
 #define N 3
 #endif
 #define NIL N
-#define NONE NIL /* instead of a slot */
+#define SLOT(o) (NIL + 1 + (o)) /* in entries, instead of what is stored */
+#ifdef STAYS
+#define MOVES(o) false
+#else
+#define MOVES(o) ((o) == WEAK)
+#endif
 #define MUTATORS 2
 #ifndef STEPS
 #define STEPS 3 /* of the first mutator */
@@ -47,26 +54,42 @@
 byte field[N], first[MUTATORS] = NIL, second[MUTATORS] = NIL, steps[MUTATORS];
 /* A bit for each object: */
 byte allocated, window, starts = BIT(ROOT) | BIT(WEAK), marks = BIT(ROOT), counted = BIT(ROOT), grey = BIT(ROOT), recorded;
-byte whole_old, whole_slot; /* what whole chunks have */
+byte whole, whole_slot; /* what whole chunks have: words, and slots */
 bool is_filled, is_stopped;
 byte in_step;
 
-typedef chunk { byte slot; byte old; bool is_full };
+typedef chunk { byte stored; byte old; bool is_full };
 chunk open[MUTATORS];
 
 #define HAS(bits, o) ((bits) >> (o) & 1)
 #define IS_WHITE(o) ((o) != NIL && !HAS(marks, o))
 
 inline count(o) { assert(!HAS(counted, o)); counted = counted | BIT(o) }
-inline record(o, ref) { if :: ref == WEAK -> recorded = recorded | BIT(o) :: else fi }
+inline record(o, ref) { if :: MOVES(ref) -> recorded = recorded | BIT(o) :: else fi }
 
-inline log_store(s, v, ref) {
-  d_step {
-    if :: open[me].is_full -> whole_old = whole_old | BIT(open[me].old); whole_slot = whole_slot | BIT(open[me].slot) :: else fi;
-    open[me].slot = s; open[me].old = v; open[me].is_full = true;
-    if :: s != NONE -> record(s, ref) :: else fi
-  }
+inline hand_over(m) {
+  if
+  :: open[m].is_full ->
+     whole = whole | BIT(open[m].old);
+     if
+     :: open[m].stored > NIL -> whole_slot = whole_slot | 1 << open[m].stored - SLOT(0)
+     :: else -> whole = whole | BIT(open[m].stored)
+     fi
+  :: else
+  fi
 }
+
+/* An entry for a reference in a slot; unless that moves, it has the given word. */
+inline log_store(o, ref, now, was) {
+  hand_over(me);
+  if :: MOVES(ref) -> open[me].stored = SLOT(o) :: else -> open[me].stored = now fi;
+  open[me].old = was; open[me].is_full = true
+}
+#ifdef UNSTORED
+#define STORED(ref) NIL
+#else
+#define STORED(ref) ref
+#endif
 
 #define IS_MINE(o) (HAS(window, o) && OWNER(o) == me)
 #ifdef UNLOGGED
@@ -96,7 +119,7 @@ inline allocate(o) {
 /* The mutator may forget `last` afterwards. */
 inline store(object, ref, last) {
   if
-  :: NEEDS_ENTRY(v, ref) -> log_store(object, v, ref)
+  :: NEEDS_ENTRY(v, ref) -> d_step { log_store(object, ref, STORED(ref), v); record(object, ref) }
   :: !NEEDS_ENTRY(v, ref) -> d_step { if :: !is_raw -> record(object, ref) :: else fi }
   fi;
   atomic { field[object] = ref; if :: last = NIL :: skip fi; v = 0; is_raw = false; in_step-- }
@@ -116,7 +139,7 @@ inline record_flushed(o, ref) { record(o, ref) }
 inline shade_field(o) {
   atomic { v = field[o]; record_flushed(o, v) };
   if
-  :: IS_SHADED(v) -> log_store(NONE, v, NIL)
+  :: IS_SHADED(v) -> d_step { log_store(o, v, NIL, v) }
   :: !IS_SHADED(v)
   fi;
   v = 0
@@ -180,7 +203,7 @@ inline flush_all() {
     if
     :: HAS(window, i) ->
 #ifndef UNSHADED
-       whole_old = whole_old | BIT(field[i]);
+       whole = whole | BIT(field[i]);
 #endif
 #ifndef UNRECORDED
        record(i, field[i]);
@@ -193,14 +216,14 @@ inline flush_all() {
 }
 inline take_all() {
   for (i : 0 .. MUTATORS - 1) {
-    if :: open[i].is_full -> whole_old = whole_old | BIT(open[i].old); whole_slot = whole_slot | BIT(open[i].slot) :: else fi;
-    open[i].slot = 0; open[i].old = 0; open[i].is_full = false
+    hand_over(i);
+    open[i].stored = 0; open[i].old = 0; open[i].is_full = false
   };
   for (i : 0 .. N - 1) {
-    if :: HAS(whole_old, i) -> mark_now(i) :: else fi;
+    if :: HAS(whole, i) -> mark_now(i) :: else fi;
     if :: HAS(whole_slot, i) -> mark_now(field[i]) :: else fi
   };
-  whole_old = 0; whole_slot = 0
+  whole = 0; whole_slot = 0
 }
 
 /* A young collection. With UNSAFE, one that does not wait for mutators. */
@@ -242,7 +265,7 @@ inline check() {
   for (k : 0 .. N) { for (i : 0 .. N - 1) { if :: HAS(reached, i) -> reach(field[i]) :: else fi } };
   assert(!(reached & ~marks));
   assert(counted == marks);
-  for (i : 0 .. N - 1) { assert(!HAS(reached, i) || field[i] != WEAK || i == WEAK || HAS(recorded, i)) }
+  for (i : 0 .. N - 1) { assert(!HAS(reached, i) || !MOVES(field[i]) || i == WEAK || HAS(recorded, i)) }
 }
 
 /* All runs have the same last state. */
@@ -277,7 +300,7 @@ inline shade(o) {
 }
 inline see(o) { if :: IS_WHITE(o) -> v = o :: else -> v = NIL fi }
 inline scan(o) { grey = grey & ~BIT(o); assert(HAS(starts, o)); record(o, field[o]); see(field[o]) }
-inline take(o) { whole_old = whole_old & ~BIT(o); see(o) }
+inline take(o) { whole = whole & ~BIT(o); see(o) }
 inline take_slot(o) {
   whole_slot = whole_slot & ~BIT(o);
 #ifdef PASSED_SLOT
@@ -286,10 +309,14 @@ inline take_slot(o) {
   see(field[o])
 #endif
 }
-#define LOOKS(m) (open[m].is_full && IS_WHITE(open[m].old) && HAS(starts, open[m].old))
+/* The marker looks at open chunks, too. */
+#define IS_FOUND(o) (IS_WHITE(o) && HAS(starts, o))
+#define LOOKS(m) (open[m].is_full && IS_FOUND(open[m].old))
+#define LOOKS_ON(m) (open[m].is_full && open[m].stored < NIL && IS_FOUND(open[m].stored))
+#define LOOKS_UP(m) (open[m].is_full && open[m].stored > NIL && IS_FOUND(field[open[m].stored - SLOT(0)]))
 
 #ifdef PAUSE
-#define HAS_NOTHING !grey && !whole_old && !whole_slot && !LOOKS(0) && !LOOKS(1)
+#define HAS_NOTHING !grey && !whole && !whole_slot && !LOOKS(0) && !LOOKS(1)
 #else
 #define HAS_NOTHING true
 #endif
@@ -303,19 +330,23 @@ proctype marker() {
        :: HAS(grey, ROOT) -> scan(ROOT)
        :: HAS(grey, WEAK) -> scan(WEAK)
        :: HAS(grey, NEW) -> scan(NEW)
-       :: HAS(whole_old, ROOT) -> take(ROOT)
-       :: HAS(whole_old, WEAK) -> take(WEAK)
-       :: HAS(whole_old, NEW) -> take(NEW)
+       :: HAS(whole, ROOT) -> take(ROOT)
+       :: HAS(whole, WEAK) -> take(WEAK)
+       :: HAS(whole, NEW) -> take(NEW)
        :: HAS(whole_slot, ROOT) -> take_slot(ROOT)
        :: HAS(whole_slot, WEAK) -> take_slot(WEAK)
        :: HAS(whole_slot, NEW) -> take_slot(NEW)
 #if N > 3
        :: HAS(grey, NEW + 1) -> scan(NEW + 1)
-       :: HAS(whole_old, NEW + 1) -> take(NEW + 1)
+       :: HAS(whole, NEW + 1) -> take(NEW + 1)
        :: HAS(whole_slot, NEW + 1) -> take_slot(NEW + 1)
 #endif
        :: LOOKS(0) -> v = open[0].old
        :: LOOKS(1) -> v = open[1].old
+       :: LOOKS_ON(0) -> v = open[0].stored
+       :: LOOKS_ON(1) -> v = open[1].stored
+       :: LOOKS_UP(0) -> v = field[open[0].stored - SLOT(0)]
+       :: LOOKS_UP(1) -> v = field[open[1].stored - SLOT(0)]
        fi
      };
      shade(v)
