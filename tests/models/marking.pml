@@ -1,23 +1,23 @@
 /* Marking beside mutators. Three old objects of one field, one more that becomes old meanwhile, a slot outside of the heap that
-   object 0 owns, mutators with a register each, the field of a young object, a weak handle, and a marker beside them. Each read, mark,
-   entry and store is a step of its own.
+   object 0 owns, mutators with a register each, the field of a young object, a weak handle, and a marker beside them. Each read,
+   mark, entry and store is a step of its own.
 
    A store is logged as the word that is stored and the word that it overwrites, in a chunk of ENTRIES that its thread owns. A
-   reference to object 2, which the last stop moves, is logged as the slot, and the marker reads the slot when it takes the entry. When
-   a thread needs another chunk, the last one is whole: the marker takes its words, and what its slots hold then. It may look at other
-   chunks. Each collection takes all, and ends the chunks. A form of the barrier comes after the store: then both words are what has
-   been stored. Where the slot lies outside of the heap, only what is stored is logged.
+   reference to object 2, which the last stop moves, is logged as the slot, and the marker reads the slot when it takes the entry.
+   When a thread needs another chunk, the last one is whole: the marker takes its words, and what its slots hold then. It may look
+   at the words of other chunks. Each collection takes all, and ends the chunks. A form of the barrier comes after the store: then
+   both words are what has been stored. Where the slot lies outside of the heap, only what is stored is logged.
 
-   The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked. With
-   PAUSE, where nothing is read from the weak handle and no barrier comes after its store: if the marker had finished, the last stop
-   has nothing to mark.
+   The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked. With PAUSE,
+   where nothing is read from the weak handle and no barrier comes after its store: if the marker had finished, the last stop has
+   nothing to mark.
 
    Faults: UNSTORED: what is stored is not logged, unless it moves. NO_SLOT: slots are not read. NO_OLD: overwritten words are not
-   logged, which only PAUSE finds. UNLOOKED: nor does the marker look at chunks that are not whole. EARLY: a chunk is whole when it is
-   full, before its last store, so that a slot is read before what moves is there. SAME_CHUNKS: a collection does not end the chunks
-   that it has taken. OWNED_OLD: the overwritten word is logged for the slot outside. NO_BORN: a collection in which an object becomes
-   old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the last stop comes while a mutator is in its
-   barrier. UNTAKEN: it does not look at what was logged. */
+   logged, which only PAUSE finds. UNLOOKED: nor does the marker look at chunks that are not whole. EARLY: a chunk is whole when it
+   is full, before its last store, so that a slot is read before what moves is there. SAME_CHUNKS: a collection does not end the
+   chunks that it has taken. OWNED_OLD: the overwritten word is logged for the slot outside. NO_BORN: a collection in which an
+   object becomes old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the last stop comes while a
+   mutator is in its barrier. UNTAKEN: it does not look at what was logged. */
 #define N 4
 #define OLD 3 /* the fourth is young at first */
 #define NIL 4

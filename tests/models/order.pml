@@ -10,7 +10,7 @@
             PLAIN_STOP: the second mutator
             stops by a plain store of its mode. With UNREAD it only stores the reference: PLAIN_STORE costs a card then.
    STOP     a mutator becomes cooperative while another thread stops the world. Fault: EARLY_LOAD: a load passes the store before it.
-   LOG      a mutator logs a store, makes it, and hands its chunk over; the marker looks at the chunk before or afterwards.
+   LOG      a mutator logs a store as its slot, makes it, and hands its chunk over; the marker looks at the chunk before or afterwards.
             Faults: PLAIN_ENTRY, PLAIN_WHOLE.
    HANDLE   a mutator stores to a handle that the marker precleans. Fault: PLAIN_FLAG.
    PAGES    a thread takes the written pages, and reads one, while a mutator stores to it. Fault: UNSTOPPED: the mutators run.
