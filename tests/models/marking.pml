@@ -1,24 +1,27 @@
 /* Marking beside mutators. Three old objects of one field, one more that becomes old meanwhile, a slot outside of the heap that
-   object 0 owns, mutators with a register each, the field of a young object, a weak handle, and a marker beside them. Each read, mark,
-   entry and store is a step of its own.
+   object 0 owns, mutators with a register each, the field of a young object, a weak handle, and a marker beside them. Each read,
+   mark, entry and store is a step of its own.
 
-   A store is logged as its slot and the word that it overwrites, in a chunk of ENTRIES that its thread owns. When a thread needs
-   another chunk, the last one is whole: the marker takes its words, and what its slots hold then. It may look at the words of other
-   chunks. Each collection takes all, and ends the chunks. A form of the barrier comes after the store: then the word is what has been
-   stored. Where the slot lies outside of the heap, the word that is stored is logged.
+   A store is logged as the word that is stored and the word that it overwrites, in a chunk of ENTRIES that its thread owns. A
+   reference to object 2, which the last stop moves, is logged as the slot, and the marker reads the slot when it takes the entry.
+   When a thread needs another chunk, the last one is whole: the marker takes its words, and what its slots hold then. It may look
+   at the words of other chunks. Each collection takes all, and ends the chunks. A form of the barrier comes after the store: then
+   both words are what has been stored. Where the slot lies outside of the heap, only what is stored is logged.
 
-   The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked. With
-   PAUSE, where nothing is read from the weak handle and no barrier comes after its store: if the marker had finished, the last stop
-   has nothing to mark.
+   The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked. With PAUSE,
+   where nothing is read from the weak handle and no barrier comes after its store: if the marker had finished, the last stop has
+   nothing to mark.
 
-   Faults: NO_SLOT: slots are not read. NO_OLD: overwritten words are not logged, which only PAUSE finds. UNLOOKED: nor does the
-   marker look at chunks that are not whole. EARLY: a chunk is whole when it is full, before its last store. SAME_CHUNKS: a
-   collection does not end the chunks that it has taken. OWNED_OLD: the overwritten word is logged for the slot outside. NO_BORN: a
-   collection in which an object becomes old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the
-   last stop comes while a mutator is in its barrier. UNTAKEN: it does not look at what was logged. */
+   Faults: UNSTORED: what is stored is not logged, unless it moves. NO_SLOT: slots are not read. NO_OLD: overwritten words are not
+   logged, which only PAUSE finds. UNLOOKED: nor does the marker look at chunks that are not whole. EARLY: a chunk is whole when it
+   is full, before its last store, so that a slot is read before what moves is there. SAME_CHUNKS: a collection does not end the
+   chunks that it has taken. OWNED_OLD: the overwritten word is logged for the slot outside. NO_BORN: a collection in which an
+   object becomes old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the last stop comes while a
+   mutator is in its barrier. UNTAKEN: it does not look at what was logged. */
 #define N 4
 #define OLD 3 /* the fourth is young at first */
 #define NIL 4
+#define MOVING 2
 #ifndef MUTATORS
 #define MUTATORS 1
 #endif
@@ -28,7 +31,7 @@
 
 #define ENTRIES 2
 #define OUTSIDE N /* the slot that object 0 owns */
-#define NONE 5    /* instead of a slot */
+#define SLOT(object) (NIL + 1 + object) /* in entries, instead of what is stored */
 
 byte field[N + 1], register_of[MUTATORS], steps[MUTATORS];
 bool marked[N], grey[N], is_old;
@@ -37,9 +40,9 @@ byte in_step;
 bool is_stopped;
 
 /* The chunk of each mutator; and the words and slots of all whole ones. */
-typedef chunk { byte slot[ENTRIES]; byte old[ENTRIES]; byte count; bool is_taken };
+typedef chunk { byte stored[ENTRIES]; byte old[ENTRIES]; byte count; bool is_taken };
 chunk open[MUTATORS];
-bool whole_old[N + 1], whole_slot[NONE + 1];
+bool whole[N + 1], whole_slot[N];
 
 inline shade(v) {
   if
@@ -54,21 +57,38 @@ inline hand_over(m) {
     k = 0;
     do
     :: k < open[m].count ->
-       if :: !open[m].is_taken -> whole_old[open[m].old[k]] = true; whole_slot[open[m].slot[k]] = true :: else fi;
-       open[m].slot[k] = 0; open[m].old[k] = 0; k++
+       if
+       :: open[m].is_taken
+       :: !open[m].is_taken && open[m].stored[k] <= NIL -> whole[open[m].old[k]] = true; whole[open[m].stored[k]] = true
+       :: else -> whole[open[m].old[k]] = true; whole_slot[open[m].stored[k] - SLOT(0)] = true
+       fi;
+       open[m].stored[k] = 0; open[m].old[k] = 0; k++
     :: else -> break
     od;
     k = 0; open[m].count = 0; open[m].is_taken = false
   }
 }
 
-inline log_store(s, v) {
-  if :: open[me].count == ENTRIES -> hand_over(me) :: else fi;
-#ifdef NO_OLD
-  d_step { open[me].slot[open[me].count] = s; open[me].old[open[me].count] = NIL; open[me].count++ };
+#ifdef UNSTORED
+#define STORED(ref) NIL
 #else
-  d_step { open[me].slot[open[me].count] = s; open[me].old[open[me].count] = v; open[me].count++ };
+#define STORED(ref) (ref == OLD && !is_old -> NIL : ref)
 #endif
+#ifdef NO_OLD
+#define OVERWRITTEN(was) NIL
+#else
+#define OVERWRITTEN(was) was
+#endif
+inline log_store(object, ref, was) {
+  if :: open[me].count == ENTRIES -> hand_over(me) :: else fi;
+  d_step {
+    if
+    :: ref == MOVING && object < N -> open[me].stored[open[me].count] = SLOT(object)
+    :: else -> open[me].stored[open[me].count] = STORED(ref)
+    fi;
+    open[me].old[open[me].count] = OVERWRITTEN(was);
+    open[me].count++
+  };
 #ifdef EARLY
   if :: open[me].count == ENTRIES -> hand_over(me) :: else fi
 #endif
@@ -76,21 +96,21 @@ inline log_store(s, v) {
 
 inline store(object, ref) {
   old = field[object];
-  log_store(object, old);
+  log_store(object, ref, old);
   field[object] = ref
 }
 
 inline store_then_log(object, ref) {
   field[object] = ref;
-  log_store(object, ref)
+  log_store(object, ref, ref)
 }
 
 inline store_outside(ref) {
   field[OUTSIDE] = ref;
 #ifdef OWNED_OLD
-  log_store(NONE, NIL)
+  log_store(OUTSIDE, NIL, NIL)
 #else
-  log_store(NONE, ref)
+  log_store(OUTSIDE, NIL, ref)
 #endif
 }
 
@@ -129,29 +149,32 @@ inline mark_now(v) {
 
 /* Takes all chunks while the mutators are stopped. */
 inline take_all() {
-  for (i : 0 .. N) { if :: whole_old[i] -> mark_now(i); whole_old[i] = false :: else fi };
+  for (i : 0 .. N) { if :: whole[i] -> mark_now(i); whole[i] = false :: else fi };
   for (i : 0 .. N - 1) {
 #ifndef NO_SLOT
     if :: whole_slot[i] -> mark_now(field[i]) :: else fi;
 #endif
     whole_slot[i] = false
   };
-  whole_slot[NONE] = false;
   for (i : 0 .. MUTATORS - 1) {
     k = 0;
     do
     :: k < open[i].count && !open[i].is_taken ->
        mark_now(open[i].old[k]);
+       if
+       :: open[i].stored[k] <= NIL -> mark_now(open[i].stored[k])
 #ifndef NO_SLOT
-       if :: open[i].slot[k] < N -> mark_now(field[open[i].slot[k]]) :: else fi;
+       :: open[i].stored[k] > NIL -> mark_now(field[open[i].stored[k] - SLOT(0)])
 #endif
+       :: else
+       fi;
        k++
     :: else -> break
     od;
 #ifdef SAME_CHUNKS
     open[i].is_taken = open[i].count > 0
 #else
-    for (k : 0 .. ENTRIES - 1) { open[i].slot[k] = 0; open[i].old[k] = 0 };
+    for (k : 0 .. ENTRIES - 1) { open[i].stored[k] = 0; open[i].old[k] = 0 };
     open[i].count = 0
 #endif
   };
@@ -203,7 +226,7 @@ inline check() {
   for (i : 0 .. N - 1) { assert(!reached[i] || marked[i] || (i == OLD && !is_old)) }
 }
 
-inline take(word) { whole_old[word] = false; shade(word) }
+inline take(word) { whole[word] = false; shade(word) }
 #ifdef NO_SLOT
 inline take_slot(object) { whole_slot[object] = false }
 #else
@@ -216,6 +239,7 @@ inline scan(object) { grey[object] = false; v = field[object]; shade(v) }
 #else
 #define LOOKS(m, i) (open[m].count > i && !open[m].is_taken && IS_WHITE(open[m].old[i]))
 #endif
+#define LOOKS_ON(m, i) (open[m].count > i && !open[m].is_taken && IS_WHITE(open[m].stored[i]))
 
 proctype marker() {
   byte i, k, v;
@@ -225,25 +249,29 @@ proctype marker() {
   :: grey[1] -> scan(1)
   :: grey[2] -> scan(2)
   :: is_old && grey[3] -> scan(3)
-  :: whole_old[0] -> take(0)
-  :: whole_old[1] -> take(1)
-  :: whole_old[2] -> take(2)
-  :: whole_old[3] -> take(3)
-  :: whole_old[NIL] -> whole_old[NIL] = false
+  :: whole[0] -> take(0)
+  :: whole[1] -> take(1)
+  :: whole[2] -> take(2)
+  :: whole[3] -> take(3)
+  :: whole[NIL] -> whole[NIL] = false
   :: whole_slot[0] -> take_slot(0)
   :: whole_slot[1] -> take_slot(1)
   :: whole_slot[2] -> take_slot(2)
   :: whole_slot[3] -> take_slot(3)
   :: LOOKS(0, 0) -> v = open[0].old[0]; shade(v)
   :: LOOKS(0, 1) -> v = open[0].old[1]; shade(v)
+  :: LOOKS_ON(0, 0) -> v = open[0].stored[0]; shade(v)
+  :: LOOKS_ON(0, 1) -> v = open[0].stored[1]; shade(v)
 #if MUTATORS > 1
   :: LOOKS(1, 0) -> v = open[1].old[0]; shade(v)
   :: LOOKS(1, 1) -> v = open[1].old[1]; shade(v)
+  :: LOOKS_ON(1, 0) -> v = open[1].stored[0]; shade(v)
+  :: LOOKS_ON(1, 1) -> v = open[1].stored[1]; shade(v)
 #endif
   :: atomic {
 #ifdef PAUSE
        !grey[0] && !grey[1] && !grey[2] && !grey[3] &&
-       !whole_old[0] && !whole_old[1] && !whole_old[2] && !whole_old[3] &&
+       !whole[0] && !whole[1] && !whole[2] && !whole[3] &&
        !whole_slot[0] && !whole_slot[1] && !whole_slot[2] && !whole_slot[3] && !LOOKS(0, 0) && !LOOKS(0, 1) &&
 #if MUTATORS > 1
        !LOOKS(1, 0) && !LOOKS(1, 1) &&

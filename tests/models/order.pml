@@ -10,12 +10,15 @@
             PLAIN_STOP: the second mutator
             stops by a plain store of its mode. With UNREAD it only stores the reference: PLAIN_STORE costs a card then.
    STOP     a mutator becomes cooperative while another thread stops the world. Fault: EARLY_LOAD: a load passes the store before it.
-   LOG      a mutator logs a store, makes it, and hands its chunk over; the marker looks at the chunk before or afterwards.
+   LOG      a mutator logs a store as its slot, makes it, and hands its chunk over; the marker looks at the chunk before or afterwards.
             Faults: PLAIN_ENTRY, PLAIN_WHOLE.
    HANDLE   a mutator stores to a handle that the marker precleans. Fault: PLAIN_FLAG.
    PAGES    a thread takes the written pages, and reads one, while a mutator stores to it. Fault: UNSTOPPED: the mutators run.
    INDEX    a thread finds by an index, or by the address of a function, what another has prepared: elements of an array that has grown, or
-            a library's data. Fault: NO_ACQUIRE. */
+            a library's data. Fault: NO_ACQUIRE.
+   BORN     a mutator takes a region that is FILLED from then on, publishes an object there, and makes it old, while a marker finds the
+            object in a slot, or finds its mark bit in a region whose marked objects it scans again. What is not FILLED or has a start
+            bit has a mark bit, and what has that has a header. Faults: PLAIN_STORE, PLAIN_MARK, PLAIN_START. */
 #define LOCATIONS 8
 #define THREADS 2
 
@@ -260,6 +263,61 @@ active proctype reader() {
         if :: !early -> content = LOAD(CONTENT) :: else fi;
         assert(content)
     :: else
+    fi;
+    END
+}
+#endif
+
+#ifdef BORN
+#define HEADER 0
+#define FILLED 1
+#define SLOT 2
+#define MARK 3
+#define START 4
+active proctype mutator() {
+    byte me = 0;
+    STORE(FILLED, 1);
+    STORE(HEADER, 1);
+#ifdef PLAIN_STORE
+    STORE(SLOT, 1);
+#else
+    RELEASE(SLOT, 1);
+#endif
+#ifdef PLAIN_MARK
+    STORE(MARK, 1);
+#else
+    RELEASE(MARK, 1);
+#endif
+#ifdef PLAIN_START
+    STORE(START, 1);
+#else
+    RELEASE(START, 1);
+#endif
+    END
+}
+active proctype marker() {
+    byte me = 1, object, filled, start, mark, header;
+    if
+    :: object = LOAD(SLOT);
+        if
+        :: object ->
+            filled = LOAD(FILLED);
+            start = LOAD(START);
+            if
+            :: !filled || start ->
+                mark = LOAD(MARK);
+                assert(mark)
+            :: else
+            fi
+        :: else
+        fi
+    :: mark = LOAD(MARK);
+        if
+        :: mark ->
+            header = LOAD(HEADER);
+            assert(header)
+        :: else
+        fi
     fi;
     END
 }
