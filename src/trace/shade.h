@@ -194,6 +194,8 @@ GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_
     if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(old) &&
         !gc__shade_is_white(gc__shade_decode(old)) && !gc__shade_is_white(ref))
         return !tag;
+    /* Where threads share chunks, the marker may read a candidate's slot before the store. */
+    if (!GC__CHUNKS_OWN && tag == GC__STORE_CANDIDATE) gc__shade_word(ref);
     if (gc__stores_append(heap->stores, tag ? slot | tag : ref | GC__STORE_WORD, old, checks)) return true;
     gc__shade_at_once(old);
     if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
