@@ -5833,7 +5833,7 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
-        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker or barrier may be reading it */
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELEASE); /* a marker or barrier may be reading it */
         __atomic_store_n(entry + i - GC_RANK_ENTRIES, (uint8_t)(ranked ? 2 - generation : 0), __ATOMIC_RELAXED);
     }
     uintptr_t end = gc__region_end(region);
@@ -5849,9 +5849,14 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
 /* Whether what lives of it is copied when the marking beside mutators ends. */
 GC__FN bool gc__region_is_candidate(const gc__region *region) { return GC__HAS_MARKER && region->candidate; }
 
+/* Returns the age of the object's region, as who reads mark bits of regions that mutators may be taking has to read it. */
+GC__FN unsigned gc__age_before_marks(uintptr_t object) {
+    return __atomic_load_n(&gc__tables.age[object >> GC_REGION_SHIFT], __ATOMIC_ACQUIRE);
+}
+
 /* True if the object is of generation 2, and that generation is being marked concurrently. */
 GC__FN bool gc__is_marking(uintptr_t object) {
-    return GC__AGE_MARKING && gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
+    return GC__AGE_MARKING && gc__in_arena(object) && gc__age_before_marks(object) & GC__AGE_MARKING;
 }
 
 /* Returns whether a slot needs a card for a referent; `ranks` is the slot's age plus the referent's youth. */
@@ -7307,7 +7312,7 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
 
 /* Sets the mark bits of the contiguous objects in [at, end) of a region, and returns their bytes. Most objects are
    of the same type as the one before, so the processor can proceed with that type's size while it waits for the
-   header. Other threads may be reading the bits. */
+   header. Other threads may be reading the bits, and then the objects. */
 GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t end) {
     uintptr_t known = GC__FORWARD_TAG;
     size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
@@ -7327,7 +7332,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
             }
         }
         if (index >> 6 != word) {
-            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELAXED);
+            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
             bits = 0;
             word = index >> 6;
         }
@@ -7335,7 +7340,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
         sum += bytes;
         at += bytes;
     }
-    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELAXED);
+    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
     return sum;
 }
 
@@ -10287,7 +10292,7 @@ GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
 GC__IN_BARRIER GC__FN bool gc__shade_wants(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return false;
-    return __atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING;
+    return __atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_ACQUIRE) & GC__AGE_MARKING;
 }
 
 /* Marks the object, since there is no room in the buffer, and has its region scanned again. */
@@ -10536,7 +10541,6 @@ GC__HOT size_t gc__born_index(gc__region *region, uintptr_t at, uintptr_t end) {
     gc_heap *heap = region->heap;
     const uint64_t *starts = gc__region_marks(region);
     region->born_bytes += (uint32_t)gc__born_mark(heap, at, end);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
     size_t bytes = gc__index_range(region, at, end);
     for (; (at = gc__bit_next(starts, at, end)) < end; at += GC_OBJECT_BYTES_MIN)
         if (!gc__shade_bit(heap->marker->marks, at)) gc__shade_word(at);
@@ -11557,7 +11561,7 @@ GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object)
 GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
     if (GC__VALUES_ARE_WIDE && value && !(gc__shade_is_sound(worker->heap, ref) && gc__shade_is_object(ref))) return 0;
-    unsigned age = gc__barrier_age(&gc__tables, ref);
+    unsigned age = gc__age_before_marks(ref);
     if (!(age & GC__AGE_MARKING)) return 0;
     if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && gc__is_marking((uintptr_t)slot)) /* a remark reads other slots, too */
         gc__candidates_note(worker->heap, (uintptr_t)slot, ref);

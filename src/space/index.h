@@ -14,7 +14,7 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
 
 /* Sets the mark bits of the contiguous objects in [at, end) of a region, and returns their bytes. Most objects are
    of the same type as the one before, so the processor can proceed with that type's size while it waits for the
-   header. Other threads may be reading the bits. */
+   header. Other threads may be reading the bits, and then the objects. */
 GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t end) {
     uintptr_t known = GC__FORWARD_TAG;
     size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
@@ -34,7 +34,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
             }
         }
         if (index >> 6 != word) {
-            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELAXED);
+            __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
             bits = 0;
             word = index >> 6;
         }
@@ -42,7 +42,7 @@ GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t 
         sum += bytes;
         at += bytes;
     }
-    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELAXED);
+    if (bits) __atomic_store_n(&marks[word], marks[word] | bits, __ATOMIC_RELEASE);
     return sum;
 }
 

@@ -17,7 +17,7 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
-        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker or barrier may be reading it */
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELEASE); /* a marker or barrier may be reading it */
         __atomic_store_n(entry + i - GC_RANK_ENTRIES, (uint8_t)(ranked ? 2 - generation : 0), __ATOMIC_RELAXED);
     }
     uintptr_t end = gc__region_end(region);
@@ -33,9 +33,14 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
 /* Whether what lives of it is copied when the marking beside mutators ends. */
 GC__FN bool gc__region_is_candidate(const gc__region *region) { return GC__HAS_MARKER && region->candidate; }
 
+/* Returns the age of the object's region, as who reads mark bits of regions that mutators may be taking has to read it. */
+GC__FN unsigned gc__age_before_marks(uintptr_t object) {
+    return __atomic_load_n(&gc__tables.age[object >> GC_REGION_SHIFT], __ATOMIC_ACQUIRE);
+}
+
 /* True if the object is of generation 2, and that generation is being marked concurrently. */
 GC__FN bool gc__is_marking(uintptr_t object) {
-    return GC__AGE_MARKING && gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
+    return GC__AGE_MARKING && gc__in_arena(object) && gc__age_before_marks(object) & GC__AGE_MARKING;
 }
 
 /* Returns whether a slot needs a card for a referent; `ranks` is the slot's age plus the referent's youth. */

@@ -65,7 +65,7 @@ GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object)
 GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
     if (GC__VALUES_ARE_WIDE && value && !(gc__shade_is_sound(worker->heap, ref) && gc__shade_is_object(ref))) return 0;
-    unsigned age = gc__barrier_age(&gc__tables, ref);
+    unsigned age = gc__age_before_marks(ref);
     if (!(age & GC__AGE_MARKING)) return 0;
     if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && gc__is_marking((uintptr_t)slot)) /* a remark reads other slots, too */
         gc__candidates_note(worker->heap, (uintptr_t)slot, ref);

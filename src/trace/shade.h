@@ -130,7 +130,7 @@ GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
 GC__IN_BARRIER GC__FN bool gc__shade_wants(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return false;
-    return __atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING;
+    return __atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_ACQUIRE) & GC__AGE_MARKING;
 }
 
 /* Marks the object, since there is no room in the buffer, and has its region scanned again. */
@@ -379,7 +379,6 @@ GC__HOT size_t gc__born_index(gc__region *region, uintptr_t at, uintptr_t end) {
     gc_heap *heap = region->heap;
     const uint64_t *starts = gc__region_marks(region);
     region->born_bytes += (uint32_t)gc__born_mark(heap, at, end);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
     size_t bytes = gc__index_range(region, at, end);
     for (; (at = gc__bit_next(starts, at, end)) < end; at += GC_OBJECT_BYTES_MIN)
         if (!gc__shade_bit(heap->marker->marks, at)) gc__shade_word(at);
