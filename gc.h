@@ -4618,7 +4618,8 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" /* rdx: the entry */ \
     "{testl $1023, %%edx|test edx, 1023}\n\t" "je 8f\n\t" \
     "{testl %%esi, %%esi|test esi, esi}\n\t" "jne 6f\n\t" /* without a tag: what is stored instead of the slot */ \
-    "{movq 48(%%rsp), %%rsi|mov rsi, qword ptr [rsp+48]}\n\t" "{orq $4, %%rsi|or rsi, 4}\n\t" "jmp 7f\n" \
+    "{movq 48(%%rsp), %%rsi|mov rsi, qword ptr [rsp+48]}\n\t" "{andq $-8, %%rsi|and rsi, -8}\n\t" \
+    "{orq $4, %%rsi|or rsi, 4}\n\t" "jmp 7f\n" \
     "6:\t" "{orq %%rax, %%rsi|or rsi, rax}\n" \
     "7:\t" \
     "{cmpb $0, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 0}\n\t" "jne 5f\n\t" \
@@ -7906,7 +7907,8 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
     const gc_heap *heap = region->heap;
     uintptr_t at = (uintptr_t)window->start, end = (uintptr_t)window->next;
-    size_t bytes = GC__HAS_MARKER && heap->index_born ? heap->index_born(region, at, end) : gc__index_range(region, at, end);
+    size_t (*index)(gc__region *, uintptr_t, uintptr_t) = GC__HAS_MARKER ? heap->index_born : NULL;
+    size_t bytes = index ? index(region, at, end) : gc__index_range(region, at, end);
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
@@ -8091,8 +8093,8 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     if (!gc__window_is_old(window)) gc__allocation_count(heap, extra);
 }
 
-/* From this size on an object that is born old gets a fresh region, if there is one, rather than the next hole that is
-   large enough: all smaller ones before it would be lost. */
+/* From this size on an object is born old in a fresh region, or else young, rather than in the next hole that is large
+   enough: all smaller ones before it would be lost. */
 #define GC__BORN_LARGE ((size_t)1024)
 #define GC__BORN_DENSE 16 /* a region with less than 1/n of it in holes is not filled */
 
@@ -8156,18 +8158,15 @@ GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *wi
     while (large || !gc__born_open_next(spans, window, zeroed, bytes)) {
         gc__region *region = large ? NULL : gc__born_take_sparse(heap);
         if (!region && gc__born_has_regions(heap)) region = gc__born_take_fresh(heap);
-        if (!region && !large) return false;
-        if (region) {
-            region->born_into |= !heap->marking;
-            gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
-            if (large) {
-                region->hole = gc__region_end(region);
-                gc__window_set(window, region, region->base, gc__region_end(region));
-                return true;
-            }
-            spans->old = region;
+        if (!region) return false;
+        region->born_into |= !heap->marking;
+        gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
+        if (large) {
+            region->hole = gc__region_end(region);
+            gc__window_set(window, region, region->base, gc__region_end(region));
+            return true;
         }
-        large = false;
+        spans->old = region;
     }
     return true;
 }
@@ -9464,7 +9463,8 @@ GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
 /* Returns whether so many slots are remembered that a collection is due. */
 GC__FN bool gc__stores_enough(const gc_heap *heap) {
     const gc__store_buffer *stores = heap->stores;
-    bool full = __atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= GC__STORES_MOST / 4 && heap->marking;
+    size_t whole = __atomic_load_n(&stores->whole_count, __ATOMIC_RELAXED) * GC__STORES_CHUNK;
+    bool full = heap->marking && whole >= GC__STORES_MOST / 4 && !heap->is_paused;
     return GC__HAS_MARKER && (full || __atomic_load_n(&stores->slots, __ATOMIC_RELAXED) > stores->enough);
 }
 
@@ -10358,7 +10358,7 @@ GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_
         return !tag;
     /* Where threads share chunks, the marker may read a candidate's slot before the store. */
     if (!GC__CHUNKS_OWN && tag == GC__STORE_CANDIDATE) gc__shade_word(ref);
-    if (gc__stores_append(heap->stores, tag ? slot | tag : ref | GC__STORE_WORD, old, checks)) return true;
+    if (gc__stores_append(heap->stores, tag ? slot | tag : (ref & ~(uintptr_t)7) | GC__STORE_WORD, old, checks)) return true;
     gc__shade_at_once(old);
     if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
     gc__shade_at_once(ref);
@@ -10500,26 +10500,32 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
 }
 
 #if !GC_HAS_MODEL
+typedef struct gc__born {
+    gc_heap *heap;
+    uintptr_t at, end; /* where the new objects are, which need no shade */
+} gc__born;
+
 /* Shades what a slot refers to after stores that have initialized it, which had no barrier. */
 GC__OUT_OF_LINE void gc__born_shade_slot(void *context, gc_word *slot, bool value) {
-    const gc_heap *heap = (const gc_heap *)context;
+    const gc__born *born = (const gc__born *)context;
     uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (!gc__shade_wants(ref)) return;
+    if (ref - born->at < born->end - born->at || !gc__shade_wants(ref)) return;
     bool moves = gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE;
-    if (GC__UNLIKELY(moves) && !gc__stores_append(heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
+    if (GC__UNLIKELY(moves) && !gc__stores_append(born->heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
         gc__barrier_dirty_card(&gc__tables, slot);
-    if (!gc__shade_bit(heap->marker->marks, ref)) gc__shade_word(ref);
+    if (!gc__shade_bit(born->heap->marker->marks, ref)) gc__shade_word(ref);
 }
 
 /* Marks the objects in [at, end), but for those with trace functions, and returns their bytes. */
 GC__HOT size_t gc__born_mark(gc_heap *heap, uintptr_t at, uintptr_t end) {
     uint64_t *marks = heap->marker->marks, bits = 0;
     size_t sum = 0, word = gc__mark_index(at) >> 6;
+    gc__born born = {heap, at, end};
     for (size_t bytes; at < end; at += bytes) {
         bool filler = gc__is_filler(at);
         bytes = filler ? gc__filler_bytes(at) : gc__object_bytes(at);
         if (filler || gc__object_is_traced(at)) continue;
-        gc__slots_of(at, gc__born_shade_slot, heap);
+        gc__slots_of(at, gc__born_shade_slot, &born);
         if (gc__mark_index(at) >> 6 != word) {
             __atomic_fetch_or(&marks[word], bits, __ATOMIC_RELEASE);
             bits = 0;
@@ -12596,9 +12602,12 @@ GC__HOT void gc__workers_merge_marks(gc__region *region) {
 /* Does so for all old regions, in the final mark. */
 GC__HOT void gc__workers_merge_old(const gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
-    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->next_live_bytes = region->live_bytes) {
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
+        size_t before = region->live_bytes;
         region->live_bytes = region->next_live_bytes;
         gc__workers_merge_marks(region);
+        region->next_live_bytes = region->live_bytes;
+        region->live_bytes = before;
     }
 }
 
@@ -17392,6 +17401,7 @@ GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2)
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
+    region->born_into = false;
     if (region->target < region->generation) heap->collection.demoted_bytes += region->live_bytes;
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
@@ -17426,18 +17436,16 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
    concurrently later. Clearing it for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
-    if (region->born_into) {
-        heap->cycle->born_bytes += region->live_bytes - region->born_bytes;
-        heap->cycle->born_kept_bytes += region->next_live_bytes;
-        region->born_into = false;
-    }
-    region->live_bytes = region->next_live_bytes + region->born_bytes;
+    size_t born = region->born_bytes, before = region->live_bytes - gc__min(region->live_bytes, born);
+    region->live_bytes = region->next_live_bytes + born;
     region->next_live_bytes = region->born_bytes = 0;
     region->unscanned = 0;
     region->target = 2;
     region->condemned = heap->collection.number;
     gc__region_set_plane(region, heap->mark_plane);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+    heap->cycle->born_bytes += region->born_into ? before : 0;
+    heap->cycle->born_kept_bytes += region->born_into ? region->live_bytes - gc__min(region->live_bytes, born) : 0;
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;
     if (region->kind == GC__LARGE)

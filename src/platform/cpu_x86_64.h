@@ -65,7 +65,8 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" /* rdx: the entry */ \
     "{testl $1023, %%edx|test edx, 1023}\n\t" "je 8f\n\t" \
     "{testl %%esi, %%esi|test esi, esi}\n\t" "jne 6f\n\t" /* without a tag: what is stored instead of the slot */ \
-    "{movq 48(%%rsp), %%rsi|mov rsi, qword ptr [rsp+48]}\n\t" "{orq $4, %%rsi|or rsi, 4}\n\t" "jmp 7f\n" \
+    "{movq 48(%%rsp), %%rsi|mov rsi, qword ptr [rsp+48]}\n\t" "{andq $-8, %%rsi|and rsi, -8}\n\t" \
+    "{orq $4, %%rsi|or rsi, 4}\n\t" "jmp 7f\n" \
     "6:\t" "{orq %%rax, %%rsi|or rsi, rax}\n" \
     "7:\t" \
     "{cmpb $0, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 0}\n\t" "jne 5f\n\t" \

@@ -59,7 +59,8 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
     const gc_heap *heap = region->heap;
     uintptr_t at = (uintptr_t)window->start, end = (uintptr_t)window->next;
-    size_t bytes = GC__HAS_MARKER && heap->index_born ? heap->index_born(region, at, end) : gc__index_range(region, at, end);
+    size_t (*index)(gc__region *, uintptr_t, uintptr_t) = GC__HAS_MARKER ? heap->index_born : NULL;
+    size_t bytes = index ? index(region, at, end) : gc__index_range(region, at, end);
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
@@ -244,8 +245,8 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     if (!gc__window_is_old(window)) gc__allocation_count(heap, extra);
 }
 
-/* From this size on an object that is born old gets a fresh region, if there is one, rather than the next hole that is
-   large enough: all smaller ones before it would be lost. */
+/* From this size on an object is born old in a fresh region, or else young, rather than in the next hole that is large
+   enough: all smaller ones before it would be lost. */
 #define GC__BORN_LARGE ((size_t)1024)
 #define GC__BORN_DENSE 16 /* a region with less than 1/n of it in holes is not filled */
 
@@ -309,18 +310,15 @@ GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *wi
     while (large || !gc__born_open_next(spans, window, zeroed, bytes)) {
         gc__region *region = large ? NULL : gc__born_take_sparse(heap);
         if (!region && gc__born_has_regions(heap)) region = gc__born_take_fresh(heap);
-        if (!region && !large) return false;
-        if (region) {
-            region->born_into |= !heap->marking;
-            gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
-            if (large) {
-                region->hole = gc__region_end(region);
-                gc__window_set(window, region, region->base, gc__region_end(region));
-                return true;
-            }
-            spans->old = region;
+        if (!region) return false;
+        region->born_into |= !heap->marking;
+        gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
+        if (large) {
+            region->hole = gc__region_end(region);
+            gc__window_set(window, region, region->base, gc__region_end(region));
+            return true;
         }
-        large = false;
+        spans->old = region;
     }
     return true;
 }

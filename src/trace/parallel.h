@@ -200,9 +200,12 @@ GC__HOT void gc__workers_merge_marks(gc__region *region) {
 /* Does so for all old regions, in the final mark. */
 GC__HOT void gc__workers_merge_old(const gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
-    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->next_live_bytes = region->live_bytes) {
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
+        size_t before = region->live_bytes;
         region->live_bytes = region->next_live_bytes;
         gc__workers_merge_marks(region);
+        region->next_live_bytes = region->live_bytes;
+        region->live_bytes = before;
     }
 }
 

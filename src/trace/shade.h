@@ -196,7 +196,7 @@ GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_
         return !tag;
     /* Where threads share chunks, the marker may read a candidate's slot before the store. */
     if (!GC__CHUNKS_OWN && tag == GC__STORE_CANDIDATE) gc__shade_word(ref);
-    if (gc__stores_append(heap->stores, tag ? slot | tag : ref | GC__STORE_WORD, old, checks)) return true;
+    if (gc__stores_append(heap->stores, tag ? slot | tag : (ref & ~(uintptr_t)7) | GC__STORE_WORD, old, checks)) return true;
     gc__shade_at_once(old);
     if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
     gc__shade_at_once(ref);
@@ -338,26 +338,32 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
 }
 
 #if !GC_HAS_MODEL
+typedef struct gc__born {
+    gc_heap *heap;
+    uintptr_t at, end; /* where the new objects are, which need no shade */
+} gc__born;
+
 /* Shades what a slot refers to after stores that have initialized it, which had no barrier. */
 GC__OUT_OF_LINE void gc__born_shade_slot(void *context, gc_word *slot, bool value) {
-    const gc_heap *heap = (const gc_heap *)context;
+    const gc__born *born = (const gc__born *)context;
     uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (!gc__shade_wants(ref)) return;
+    if (ref - born->at < born->end - born->at || !gc__shade_wants(ref)) return;
     bool moves = gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE;
-    if (GC__UNLIKELY(moves) && !gc__stores_append(heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
+    if (GC__UNLIKELY(moves) && !gc__stores_append(born->heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
         gc__barrier_dirty_card(&gc__tables, slot);
-    if (!gc__shade_bit(heap->marker->marks, ref)) gc__shade_word(ref);
+    if (!gc__shade_bit(born->heap->marker->marks, ref)) gc__shade_word(ref);
 }
 
 /* Marks the objects in [at, end), but for those with trace functions, and returns their bytes. */
 GC__HOT size_t gc__born_mark(gc_heap *heap, uintptr_t at, uintptr_t end) {
     uint64_t *marks = heap->marker->marks, bits = 0;
     size_t sum = 0, word = gc__mark_index(at) >> 6;
+    gc__born born = {heap, at, end};
     for (size_t bytes; at < end; at += bytes) {
         bool filler = gc__is_filler(at);
         bytes = filler ? gc__filler_bytes(at) : gc__object_bytes(at);
         if (filler || gc__object_is_traced(at)) continue;
-        gc__slots_of(at, gc__born_shade_slot, heap);
+        gc__slots_of(at, gc__born_shade_slot, &born);
         if (gc__mark_index(at) >> 6 != word) {
             __atomic_fetch_or(&marks[word], bits, __ATOMIC_RELEASE);
             bits = 0;

@@ -206,7 +206,8 @@ GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
 /* Returns whether so many slots are remembered that a collection is due. */
 GC__FN bool gc__stores_enough(const gc_heap *heap) {
     const gc__store_buffer *stores = heap->stores;
-    bool full = __atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= GC__STORES_MOST / 4 && heap->marking;
+    size_t whole = __atomic_load_n(&stores->whole_count, __ATOMIC_RELAXED) * GC__STORES_CHUNK;
+    bool full = heap->marking && whole >= GC__STORES_MOST / 4 && !heap->is_paused;
     return GC__HAS_MARKER && (full || __atomic_load_n(&stores->slots, __ATOMIC_RELAXED) > stores->enough);
 }
 

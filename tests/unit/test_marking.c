@@ -1041,6 +1041,30 @@ static traced *new_traced(size_t length) {
 
 #include "born.h"
 
+/* What is stored may be any address outside the heap, or a small number. */
+static void strange_words_are_stored(void) {
+    static char text[16] __attribute__((aligned(8)));
+    node *first = NULL;
+    GC_ROOTS(gc, first);
+    first = new_node(1);
+    full();
+    full();
+    begin_marking();
+    for (uintptr_t i = 0; i < 8; i++) {
+        gc_store(gc, &first->left, (node *)(void *)(text + i));
+        gc_store(gc, &first->right, (node *)i);
+    }
+    size_t tagged = 0;
+    for (size_t i = 0; i < gc__stores_count(heap->stores); i++)
+        tagged += logged_entry(i) && logged_entry(i)->slot & GC__STORE_TAG;
+    is(tagged, 0, "they are not taken for slots");
+    mark_all();
+    gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+    first->left = first->right = NULL;
+    finish();
+    ok(gc_heap_verify(heap), "and all is in order");
+}
+
 /* However many objects a collection has met, the marker scans what it has marked. */
 static void many_are_met(void) {
     node *first = NULL;
@@ -1529,11 +1553,12 @@ int main(void) {
     run(holes_are_filled, scarce);
     gc_options born = TESTED;
     born.test.born_old = true;
-    run(many_are_met, tested);
+    run(many_are_met, tested), run(strange_words_are_stored, tested);
     run(objects_are_born_old, born), run(born_refer_to_young, born), run(holes_are_born_into, born);
-    run(born_while_marking, born), run(born_are_counted, born), run(born_arrays_grow, born);
+    run(born_while_marking, born), run(born_are_counted, born), run(born_that_die_are_counted, born);
+    run(born_arrays_grow, born);
     born.collector_threads = 3, born.test.collectors = 7;
-    run(objects_are_born_old, born);
+    run(objects_are_born_old, born), run(born_that_die_are_counted, born);
     gc_options candidate = TESTED;
     candidate.test.candidates = true;
     run(regions_leave, candidate);
