@@ -10509,7 +10509,7 @@ typedef struct gc__born {
 GC__OUT_OF_LINE void gc__born_shade_slot(void *context, gc_word *slot, bool value) {
     const gc__born *born = (const gc__born *)context;
     uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (ref - born->at < born->end - born->at || !gc__shade_wants(ref)) return;
+    if ((ref >= born->at && ref < born->end) || !gc__shade_wants(ref)) return;
     bool moves = gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE;
     if (GC__UNLIKELY(moves) && !gc__stores_append(born->heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
         gc__barrier_dirty_card(&gc__tables, slot);
