@@ -9279,6 +9279,7 @@ GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
 #define GC__STORES_CHUNK_BYTES (GC__STORES_CHUNK * sizeof(gc__store))
 #define GC__STORES_MOST ((size_t)1 << 17)  /* entries between two collections of a heap that is being marked, */
 #define GC__STORES_SLOTS ((size_t)1 << 16) /* and of one whose slots are remembered */
+#define GC__STORES_FULL (GC__STORES_MOST / 4) /* of the first, from which on it is collected to empty the buffer */
 #define GC__STORES_BYTES (GC__STORES_MOST * sizeof(gc__store))
 
 /* An entry. Tags in the low bits of the slot tell why a young collection needs it: the youth of the reference that was
@@ -9464,7 +9465,7 @@ GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
 GC__FN bool gc__stores_enough(const gc_heap *heap) {
     const gc__store_buffer *stores = heap->stores;
     size_t whole = __atomic_load_n(&stores->whole_count, __ATOMIC_RELAXED) * GC__STORES_CHUNK;
-    bool full = heap->marking && whole >= GC__STORES_MOST / 4 && !heap->is_paused;
+    bool full = heap->marking && whole >= GC__STORES_FULL && !heap->is_paused;
     return GC__HAS_MARKER && (full || __atomic_load_n(&stores->slots, __ATOMIC_RELAXED) > stores->enough);
 }
 
@@ -10185,7 +10186,7 @@ GC__FN void gc__workers_stop(gc__workers *workers) {
 }
 
 /* Barriers log at most this many entries unchecked, which may lead to marked objects only; */
-#define GC__BLIND_MOST (GC__STORES_MOST / 4)
+#define GC__BLIND_MOST GC__STORES_FULL
 #define GC__BLIND_LEAST (GC__STORES_MOST / 16) /* in a heap with a low limit, this many */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 /* If the list of slices has more words than this, whole tables are left to the final mark. */

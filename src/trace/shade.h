@@ -23,7 +23,7 @@
 #include "workers.h"
 
 /* Barriers log at most this many entries unchecked, which may lead to marked objects only; */
-#define GC__BLIND_MOST (GC__STORES_MOST / 4)
+#define GC__BLIND_MOST GC__STORES_FULL
 #define GC__BLIND_LEAST (GC__STORES_MOST / 16) /* in a heap with a low limit, this many */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 /* If the list of slices has more words than this, whole tables are left to the final mark. */
