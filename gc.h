@@ -4591,10 +4591,9 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
    The fast path comes first: it has the effect of the function, with gc__my_chunk, where gc__the_store_logging
    (`logging`) allows it and nothing unusual is met. It is as short as possible, since a processor runs ahead of a store
-   that waits for memory by a limited number of instructions, and reads the overwritten word only where it is needed, since
-   a load that waits holds up more than a store. `ages` is the address of the age table; 0x08 is GC__AGE_CANDIDATE, 1 in
-   the slot GC__STORE_OWNED, and 1023 the bytes of a chunk less 1. The slot is written last, since the marker may be looking
-   at the entry. */
+   that waits for memory by a limited number of instructions. It does not read the slot, since a load that waits holds up
+   more than a store. `ages` is the address of the age table; 0x08 is GC__AGE_CANDIDATE, 0x20 GC__AGE_MARKING, 1 in the
+   slot GC__STORE_OWNED, and 1023 the bytes of a chunk less 1. */
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
 #define GC__LOG_STORE_SHORT
@@ -4615,18 +4614,15 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     "{cmpb %c1+16(%%rip), %%sil|cmp sil, byte ptr [rip+%c1+16]}\n\t" "jb 9f\n\t" \
     "{cmpl $2, %%esi|cmp esi, 2}\n\t" "ja 8f\n\t" \
     "{testb $1, %%al|test al, 1}\n\t" "jne 8f\n\t" \
+    "{testl %%esi, %%esi|test esi, esi}\n\t" "jne 6f\n\t" /* without a tag: what is stored, if that is marked, too */ \
+    "{testb $0x20, (%%rdx)|test byte ptr [rdx], 0x20}\n\t" "je 9f\n\t" \
+    "{movq 48(%%rsp), %%rax|mov rax, qword ptr [rsp+48]}\n\t" "{andq $-8, %%rax|and rax, -8}\n\t" \
+    "{movl $4, %%esi|mov esi, 4}\n" \
+    "6:\t" "{orq %%rax, %%rsi|or rsi, rax}\n\t" \
     "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" /* rdx: the entry */ \
     "{testl $1023, %%edx|test edx, 1023}\n\t" "je 8f\n\t" \
-    "{testl %%esi, %%esi|test esi, esi}\n\t" "jne 6f\n\t" /* without a tag: what is stored instead of the slot */ \
-    "{movq 48(%%rsp), %%rsi|mov rsi, qword ptr [rsp+48]}\n\t" "{andq $-8, %%rsi|and rsi, -8}\n\t" \
-    "{orq $4, %%rsi|or rsi, 4}\n\t" "jmp 7f\n" \
-    "6:\t" "{orq %%rax, %%rsi|or rsi, rax}\n" \
-    "7:\t" \
-    "{cmpb $0, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 0}\n\t" "jne 5f\n\t" \
-    "{movq (%%rax), %%rax|mov rax, qword ptr [rax]}\n\t" \
-    "{movq %%rax, 8(%%rdx)|mov qword ptr [rdx+8], rax}\n" \
-    "5:\t" "{movq %%rsi, (%%rdx)|mov qword ptr [rdx], rsi}\n\t" \
-    "{addq $16, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 16}\n" \
+    "{movq %%rsi, (%%rdx)|mov qword ptr [rdx], rsi}\n\t" \
+    "{addq $8, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 8}\n" \
     "9:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t" "ret\n" \
     "8:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t"
 #endif
@@ -9258,9 +9254,9 @@ GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
    waiting objects are traced in the final pause. */
 
 /* The store buffer: in a heap that is being marked concurrently, or that remembers slots instead of cards, each store
-   into generation 2 as what was stored and the word that was overwritten, both of which the marker takes. Where young
-   references were stored the entry has the slot instead of the first, and young collections trace from there; for a dirty
-   card a collection reads all of the card, for such a slot one word.
+   into generation 2 as what was stored, which the marker takes. Where a young reference was stored the entry is the slot
+   instead, and young collections trace from there; for a dirty card a collection reads all of the card, for such a slot
+   one word.
 
    Logging costs a call for each store into an old object, so slots are remembered only while it pays. Then, or while
    the heap is being marked, each region of generation 2 has GC__AGE_REMEMBERS or GC__AGE_MARKING in its age, and the
@@ -9275,19 +9271,18 @@ GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
    then all of its stores have been made, too, and the marker may read slots. The other chunks are *open*. */
 
 
-#define GC__STORES_CHUNK ((size_t)64)      /* entries, the first of which is the chunk's header; a power of two */
+#define GC__STORES_CHUNK ((size_t)128)     /* entries, the first two of which are the chunk's header; a power of two */
 #define GC__STORES_CHUNK_BYTES (GC__STORES_CHUNK * sizeof(gc__store))
 #define GC__STORES_MOST ((size_t)1 << 17)  /* entries between two collections of a heap that is being marked, */
 #define GC__STORES_SLOTS ((size_t)1 << 16) /* and of one whose slots are remembered */
 #define GC__STORES_FULL (GC__STORES_MOST / 4) /* of the first, from which on it is collected to empty the buffer */
 #define GC__STORES_BYTES (GC__STORES_MOST * sizeof(gc__store))
 
-/* An entry. Tags in the low bits of the slot tell why a young collection needs it: the youth of the reference that was
-   stored, or that this refers to a candidate region. */
-typedef struct gc__store {
-    uintptr_t slot; /* 0: the entry has not been written; in a header: the next whole chunk */
-    uint64_t old;   /* if the heap is being marked: the overwritten word; in a header: the epoch of an untaken chunk */
-} gc__store;
+/* An entry; 0: it has not been written. With a tag in its low bits it is a slot, and the tag tells why a young collection
+   needs it: the youth of the reference that was stored, or that this refers to a candidate region. The header's words
+   have no tags. */
+typedef uintptr_t gc__store;
+enum { GC__CHUNK_NEXT, GC__CHUNK_EPOCH, GC__CHUNK_FIRST }; /* a whole chunk's next; an untaken one's epoch; the first entry */
 #define GC__STORE_TAG ((uintptr_t)3)
 #define GC__STORE_CANDIDATE ((uintptr_t)3)
 #define GC__STORE_WORD ((uintptr_t)4) /* without a tag: the rest is not a slot, but what was stored; 0: nothing */
@@ -9300,8 +9295,8 @@ typedef struct gc__store_buffer {
     gc__store *whole;   /* the list of whole chunks that the marker has not taken; atomic */
     size_t whole_count; /* chunks that became whole; atomic */
     size_t slots;       /* entries with tags in whole chunks; atomic */
-    /* A number that no buffer has had before. It changes when chunks do not belong to their threads any more. */
-    uint64_t epoch;
+    /* A multiple of 8 that no buffer has had before. It changes when chunks do not belong to their threads any more. */
+    uintptr_t epoch;
     bool notes;       /* stores to old objects are logged; under the arena's lock */
     size_t enough;    /* slots from which a collection is due, since more slots would take longer than its goal */
     size_t most;      /* the most entries that were ever used: they take memory */
@@ -9314,12 +9309,12 @@ typedef struct gc__store_buffer {
    be touched, and nothing may be called that might do so, such as code that sanitizers insert. */
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
-static uint64_t gc__stores_epochs; /* the last epoch given out; atomic */
+static uintptr_t gc__stores_epochs; /* the last epoch given out; atomic */
 
 /* The state for the short path of GC__LOG_STORE_CALL: while one heap of the process has its stores logged, a thread
    that has a chunk of this epoch need not find the heap of a slot. */
 typedef struct gc__store_logging {
-    uint64_t epoch;   /* of that heap; 0: there is no short path; atomic */
+    uintptr_t epoch;  /* of that heap; 0: there is no short path; atomic */
     uintptr_t offset; /* of a thread's gc__my_chunk from its thread pointer */
     uint8_t least;    /* the youth of references whose stores are logged: 0 if the heap is being marked, otherwise 1 */
     unsigned heaps;   /* heaps whose stores are logged; under the arena's lock */
@@ -9330,8 +9325,8 @@ GC__VAR gc__store_logging gc__the_store_logging;
 /* Begins an epoch: from now on threads reserve new chunks. The world is stopped. */
 GC__FN void gc__stores_renew(gc__store_buffer *stores) {
     /* Until the collection ends, there is no short path. */
-    if (stores->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED);
-    stores->epoch = __atomic_add_fetch(&gc__stores_epochs, 1, __ATOMIC_RELAXED);
+    if (stores->notes) __atomic_store_n(&gc__the_store_logging.epoch, (uintptr_t)0, __ATOMIC_RELAXED);
+    stores->epoch = __atomic_add_fetch(&gc__stores_epochs, 8, __ATOMIC_RELAXED);
     stores->count = (stores->count + GC__STORES_CHUNK - 1) & ~(GC__STORES_CHUNK - 1);
     stores->whole = NULL;
     stores->whole_count = 0;
@@ -9348,11 +9343,11 @@ GC__FN bool gc__stores_open(gc__store_buffer *stores) {
 /* Adds a whole chunk to the list. May be called by any thread. */
 GC__IN_BARRIER GC__FN void gc__stores_hand_over(gc__store_buffer *stores, gc__store *chunk) {
     size_t slots = 0;
-    for (size_t i = 1; i < GC__STORES_CHUNK; i++) slots += (chunk[i].slot & GC__STORE_TAG) != 0;
+    for (size_t i = GC__CHUNK_FIRST; i < GC__STORES_CHUNK; i++) slots += (chunk[i] & GC__STORE_TAG) != 0;
     if (slots) __atomic_fetch_add(&stores->slots, slots, __ATOMIC_RELAXED);
     gc__store *next = __atomic_load_n(&stores->whole, __ATOMIC_RELAXED);
     do
-        chunk->slot = (uintptr_t)next;
+        chunk[GC__CHUNK_NEXT] = (uintptr_t)next;
     while (!__atomic_compare_exchange_n(&stores->whole, &next, chunk, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     __atomic_fetch_add(&stores->whole_count, 1, __ATOMIC_RELAXED);
 }
@@ -9362,20 +9357,20 @@ GC__IN_BARRIER GC__FN void gc__stores_hand_over(gc__store_buffer *stores, gc__st
 
 /* Appends an entry. Returns false if there is no room. A chunk is whole when all of its entries are written, which says
    nothing of their stores. */
-GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t slot, uint64_t old, bool checked) {
+GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, gc__store store, bool checked) {
     size_t place;
     (void)checked;
     do {
         if (__atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= stores->limit) return false;
         place = __atomic_fetch_add(&stores->count, 1, __ATOMIC_RELAXED);
-    } while (place % GC__STORES_CHUNK == 0);
+    } while (place % GC__STORES_CHUNK < GC__CHUNK_FIRST);
     if (place >= stores->limit) return false;
     gc__store *entry = &stores->entries[place], *chunk = entry - place % GC__STORES_CHUNK;
-    __atomic_store_n(&entry->old, old, __ATOMIC_RELAXED);
-    __atomic_store_n(&entry->slot, slot, __ATOMIC_RELEASE);
-    __atomic_store_n(&chunk->old, stores->epoch, __ATOMIC_RELEASE);
+    __atomic_store_n(entry, store, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk[GC__CHUNK_EPOCH], stores->epoch, __ATOMIC_RELEASE);
     /* until then the header's first word counts, without tags */
-    if (__atomic_add_fetch(&chunk->slot, 8, __ATOMIC_ACQ_REL) == (GC__STORES_CHUNK - 1) * 8) gc__stores_hand_over(stores, chunk);
+    uintptr_t written = __atomic_add_fetch(&chunk[GC__CHUNK_NEXT], 8, __ATOMIC_ACQ_REL);
+    if (written == (GC__STORES_CHUNK - GC__CHUNK_FIRST) * 8) gc__stores_hand_over(stores, chunk);
     return true;
 }
 #else
@@ -9384,7 +9379,7 @@ GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t
 /* A thread's own chunk: its next entry, or a multiple of the chunk's size if there is none. GC__LOG_STORE_CALL knows
    this layout, and appends to `next` whatever is stored. */
 typedef struct gc__own_chunk {
-    uint64_t epoch; /* the epoch of the heap's buffer */
+    uintptr_t epoch; /* the epoch of the heap's buffer */
     uintptr_t next;
     uintptr_t checked; /* instead of `next`, if stores are checked before they are logged */
     gc__store *chunk;  /* the one that belongs to the thread; NULL: none */
@@ -9392,10 +9387,10 @@ typedef struct gc__own_chunk {
 
 /* The epochs are those of no heap at first, nor is 0, which gc__store_logging may have. The former chunk is the one
    that a thread with several heaps had before: otherwise it would reserve new chunks at each store. */
-static __thread gc__own_chunk gc__my_chunk = {~(uint64_t)0, 0, 0, NULL};
-static __thread gc__own_chunk gc__my_former_chunk = {~(uint64_t)0, 0, 0, NULL};
+static __thread gc__own_chunk gc__my_chunk = {UINTPTR_MAX, 0, 0, NULL};
+static __thread gc__own_chunk gc__my_former_chunk = {UINTPTR_MAX, 0, 0, NULL};
 
-GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunk_change(uint64_t epoch) {
+GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunk_change(uintptr_t epoch) {
     gc__own_chunk former = gc__my_former_chunk;
     gc__my_former_chunk = gc__my_chunk;
     if (former.epoch != epoch) { /* field by field: for a whole record compilers call memset, which uses vectors */
@@ -9416,23 +9411,21 @@ GC__IN_BARRIER GC__OUT_OF_LINE bool gc__chunk_take(gc__store_buffer *stores, boo
     size_t place = __atomic_fetch_add(&stores->count, GC__STORES_CHUNK, __ATOMIC_RELAXED);
     if (place >= stores->limit) return false;
     gc__store *chunk = mine->chunk = &stores->entries[place];
-    for (size_t i = 0; i < GC__STORES_CHUNK; i++) __atomic_store_n(&chunk[i].slot, (uintptr_t)0, __ATOMIC_RELAXED);
-    __atomic_store_n(&chunk->old, stores->epoch, __ATOMIC_RELEASE);
-    *(checked ? &mine->checked : &mine->next) = (uintptr_t)(chunk + 1);
+    for (size_t i = 0; i < GC__STORES_CHUNK; i++) __atomic_store_n(&chunk[i], (gc__store)0, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk[GC__CHUNK_EPOCH], stores->epoch, __ATOMIC_RELEASE);
+    *(checked ? &mine->checked : &mine->next) = (uintptr_t)(chunk + GC__CHUNK_FIRST);
     return true;
 }
 
 /* Appends an entry. Returns false if there is no room. */
-GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t slot, uint64_t old, bool checked) {
+GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, gc__store store, bool checked) {
     gc__own_chunk *mine = &gc__my_chunk;
     if (mine->epoch != stores->epoch) gc__chunk_change(stores->epoch);
     bool none = !((mine->next | mine->checked) & (GC__STORES_CHUNK_BYTES - 1));
     if (none && !gc__chunk_take(stores, checked)) return false;
     uintptr_t *next = mine->next & (GC__STORES_CHUNK_BYTES - 1) ? &mine->next : &mine->checked;
-    gc__store *entry = (gc__store *)*next;
-    __atomic_store_n(&entry->old, old, __ATOMIC_RELAXED);
-    __atomic_store_n(&entry->slot, slot, __ATOMIC_RELEASE); /* the marker may look at open chunks */
-    *next += sizeof *entry;
+    __atomic_store_n((gc__store *)*next, store, __ATOMIC_RELEASE); /* the marker may look at open chunks */
+    *next += sizeof(gc__store);
     return true;
 }
 #endif
@@ -9445,7 +9438,7 @@ GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
     logging->heaps += (unsigned)notes - (unsigned)heap->stores->notes;
     heap->stores->notes = notes;
     heap->stores->limit = gc__heap_is_marking(heap) ? GC__STORES_MOST : GC__STORES_SLOTS;
-    if (logging->heaps != 1) __atomic_store_n(&logging->epoch, 0, __ATOMIC_RELAXED);
+    if (logging->heaps != 1) __atomic_store_n(&logging->epoch, (uintptr_t)0, __ATOMIC_RELAXED);
 #if GC__CHUNKS_OWN
     if (logging->heaps == 1 && notes) {
         logging->least = !gc__heap_is_marking(heap);
@@ -9472,7 +9465,7 @@ GC__FN bool gc__stores_enough(const gc_heap *heap) {
 /* Returns how many entries are slots that young collections need. */
 GC__HOT size_t gc__stores_slots(const gc_heap *heap) {
     size_t places = gc__stores_count(heap->stores), count = 0;
-    for (size_t i = 0; i < places; i++) count += (heap->stores->entries[i].slot & GC__STORE_TAG) != 0;
+    for (size_t i = 0; i < places; i++) count += (heap->stores->entries[i] & GC__STORE_TAG) != 0;
     return count;
 }
 
@@ -10223,6 +10216,7 @@ typedef struct gc__marker {
     unsigned turns;               /* turns that the marker has had; atomic */
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
+    size_t met_bytes; /* the value of marked_bytes when a collection has last met what young objects and roots refer to */
     /* The value of marked_bytes in the last cycle, and the bytes of generation 2 when that began; 0: not known. */
     size_t last_bytes, last_old_bytes;
     size_t most_bytes;                /* the size to which generation 2 may grow */
@@ -10321,11 +10315,11 @@ GC__IN_BARRIER GC__FN bool gc__shade_is_white(uintptr_t word) {
 /* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
    its mark bit, which would wait for memory, is left to the thread that takes the word from the buffer. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
-    if (!gc__shade_wants(word)) return;
+    if (!GC__HAS_MARKER || !gc__shade_wants(word)) return;
     const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     bool checks = gc__shade_checks(heap);
     if (checks && gc__shade_bit(heap->marker->marks, word)) return;
-    if (!gc__stores_append(heap->stores, GC__STORE_WORD, word, checks)) gc__shade_at_once(word);
+    if (!gc__stores_append(heap->stores, word | GC__STORE_WORD, checks)) gc__shade_at_once(word);
 }
 
 /* Returns the reference in a word from anywhere, if that is a tagged one; 0: it is none. */
@@ -10338,30 +10332,18 @@ GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
-/* Shades the references that are about to be overwritten. */
-GC__FN void gc__shade_stored(const gc_word *slots, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        gc__shade_word(slots[i]);
-        if (GC_HAS_VALUES) gc__shade_word(gc__shade_decode(slots[i]));
-    }
-}
-
-/* Logs a store into a heap that is being marked or whose slots are remembered. The overwritten reference is shaded, so
-   that nothing is hidden from the marker while it works; and what the slot refers to afterwards, so that nothing is hidden
-   from the final mark, however the reference was found. Returns false if the slot needs a card. */
+/* Logs a store into a heap that is being marked or whose slots are remembered. What is stored is shaded, so that nothing
+   is hidden from the final mark, however the reference was found. Returns false if the slot needs a card. */
 GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_t tag, bool marking) {
     const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
-    if (!marking) return !tag || gc__stores_append(heap->stores, slot | tag, 0, false);
-    uintptr_t old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
+    if (!marking) return !tag || gc__stores_append(heap->stores, slot | tag, false);
+    ref &= ~(uintptr_t)7;
+    if (!tag && !gc__shade_wants(ref)) return true;
     bool checks = gc__shade_checks(heap);
-    if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(old) &&
-        !gc__shade_is_white(gc__shade_decode(old)) && !gc__shade_is_white(ref))
-        return !tag;
+    if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(ref)) return !tag;
     /* Where threads share chunks, the marker may read a candidate's slot before the store. */
     if (!GC__CHUNKS_OWN && tag == GC__STORE_CANDIDATE) gc__shade_word(ref);
-    if (gc__stores_append(heap->stores, tag ? slot | tag : (ref & ~(uintptr_t)7) | GC__STORE_WORD, old, checks)) return true;
-    gc__shade_at_once(old);
-    if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
+    if (gc__stores_append(heap->stores, tag ? slot | tag : ref | GC__STORE_WORD, checks)) return true;
     gc__shade_at_once(ref);
     return !tag;
 }
@@ -10511,9 +10493,10 @@ GC__OUT_OF_LINE void gc__born_shade_slot(void *context, gc_word *slot, bool valu
     const gc__born *born = (const gc__born *)context;
     uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
     if ((ref >= born->at && ref < born->end) || !gc__shade_wants(ref)) return;
-    bool moves = gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE;
-    if (GC__UNLIKELY(moves) && !gc__stores_append(born->heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
+    if (GC__UNLIKELY(gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE)) {
+        if (gc__stores_append(born->heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, false)) return;
         gc__barrier_dirty_card(&gc__tables, slot);
+    }
     if (!gc__shade_bit(born->heap->marker->marks, ref)) gc__shade_word(ref);
 }
 
@@ -12343,7 +12326,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
 /* Returns an entry of a list of slots, or the slot of an entry of the store buffer; 0 if that has no tag. */
 GC__INLINED uintptr_t gc__slot_listed(const void *list, bool stores, size_t i) {
     if (!stores) return ((const uintptr_t *)list)[i];
-    uintptr_t slot = ((const gc__store *)list)[i].slot;
+    gc__store slot = ((const gc__store *)list)[i];
     return slot & GC__STORE_TAG ? slot & ~GC__STORE_TAG : 0;
 }
 
@@ -13023,22 +13006,18 @@ GC__INLINED size_t gc__marker_sift(const gc_heap *heap, uintptr_t *words, size_t
     return kept;
 }
 
-/* Takes the words of a chunk: the overwritten ones and those that were stored. If it is open, this happens again later. For
-   a slot in a candidate's remembered set the word is read there. Shades the objects, or moves them to `seen` in a
-   collection. */
+/* Takes the words of a chunk. If it is open, this happens again later. For a slot in a candidate's remembered set the word
+   is read there. Shades the objects, or moves them to `seen` in a collection. */
 GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool stopped) {
-    uintptr_t words[4 * GC__STORES_CHUNK];
+    uintptr_t words[2 * GC__STORES_CHUNK];
     size_t count = 0;
-    for (size_t i = 1; i < GC__STORES_CHUNK; i++) {
-        uintptr_t slot = __atomic_load_n(&chunk[i].slot, __ATOMIC_ACQUIRE), tag = slot & GC__STORE_TAG;
-        if (!slot) continue;
-        heap->marker->taken_stores++;
-        uintptr_t pair[2] = {__atomic_load_n(&chunk[i].old, __ATOMIC_RELAXED), tag ? 0 : slot & ~GC__STORE_WORD};
-        if (tag == GC__STORE_CANDIDATE) pair[1] = __atomic_load_n(&GC__WORD(slot - tag), __ATOMIC_RELAXED);
-        for (int k = 0; k < 2; k++) {
-            count = gc__marker_await(heap, words, count, pair[k]);
-            if (GC_HAS_VALUES) count = gc__marker_await(heap, words, count, gc__shade_decode(pair[k]));
-        }
+    for (size_t i = GC__CHUNK_FIRST; i < GC__STORES_CHUNK; i++) {
+        gc__store store = __atomic_load_n(&chunk[i], __ATOMIC_ACQUIRE);
+        uintptr_t tag = store & GC__STORE_TAG, word = tag ? 0 : store & ~GC__STORE_WORD;
+        heap->marker->taken_stores += store != 0;
+        if (tag == GC__STORE_CANDIDATE) word = __atomic_load_n(&GC__WORD(store - tag), __ATOMIC_RELAXED);
+        count = gc__marker_await(heap, words, count, word);
+        if (GC_HAS_VALUES) count = gc__marker_await(heap, words, count, gc__shade_decode(word));
     }
     count = gc__marker_sift(heap, words, count);
     for (size_t i = 0; i < count; i++)
@@ -13047,7 +13026,7 @@ GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool s
 
 /* Takes a chunk that is whole, or all of whose stores have been made since the world is stopped. */
 GC__FN void gc__marker_take_chunk(gc_heap *heap, gc__store *chunk, bool stopped) {
-    chunk->old = 0;
+    chunk[GC__CHUNK_EPOCH] = 0;
     gc__marker_read_chunk(heap, chunk, stopped);
 }
 
@@ -13058,7 +13037,7 @@ GC__FN bool gc__marker_take_chunks(gc_heap *heap, size_t most) {
         if (!marker->whole) marker->whole = __atomic_exchange_n(&heap->stores->whole, NULL, __ATOMIC_ACQUIRE);
         gc__store *chunk = marker->whole;
         if (!chunk) return false;
-        marker->whole = (gc__store *)chunk->slot;
+        marker->whole = (gc__store *)chunk[GC__CHUNK_NEXT];
         marker->taken_chunks++;
         gc__marker_take_chunk(heap, chunk, false);
     }
@@ -13072,7 +13051,7 @@ GC__FN bool gc__marker_look_at_open_chunks(gc_heap *heap) {
     size_t count = gc__min(__atomic_load_n(&stores->count, __ATOMIC_RELAXED), GC__STORES_MOST);
     size_t before = heap->marker->taken_stores;
     for (size_t i = 0; i < count && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); i += GC__STORES_CHUNK)
-        if (__atomic_load_n(&stores->entries[i].old, __ATOMIC_ACQUIRE) == stores->epoch)
+        if (__atomic_load_n(&stores->entries[i + GC__CHUNK_EPOCH], __ATOMIC_ACQUIRE) == stores->epoch)
             gc__marker_read_chunk(heap, &stores->entries[i], false);
     heap->marker->taken_stores = before;
     return gc__marker_grey(heap->marker) || __atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED);
@@ -13085,7 +13064,7 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     gc__store_buffer *stores = heap->stores;
     size_t count = gc__stores_count(stores);
     for (size_t i = 0; i < count; i += GC__STORES_CHUNK)
-        if (stores->entries[i].old == stores->epoch) gc__marker_take_chunk(heap, &stores->entries[i], true);
+        if (stores->entries[i + GC__CHUNK_EPOCH] == stores->epoch) gc__marker_take_chunk(heap, &stores->entries[i], true);
     heap->pause.stored_objects += marker->taken_stores;
     marker->taken_stores = marker->taken_chunks = 0;
     marker->whole = NULL;
@@ -14791,8 +14770,16 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
     return request;
 }
 
-/* Requests what follows when only work for stops is left to the marker: its remark, or its end. */
+/* If the marker has found more since then, the next stop only meets once more what young objects and roots refer to. */
+#define GC__MET_BYTES ((size_t)256 << 10)
+
+/* Requests what follows when only work for stops is left to the marker: its remark, or its end. But a reference that was
+   taken out of an object before the marker has come there is known only to young objects and roots. So if the marker has
+   found much since these were last met, they are met again, and it goes on from there. A remark has met all. */
 GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
+    bool met = gc__counted(&heap->marker->marked_bytes) <= heap->marker->met_bytes + GC__MET_BYTES;
+    met |= __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_MADE || gc__marker_is_spoilt(heap);
+    if (!met) return gc__request_stopped(1, reason, false);
     bool remark = __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
     return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
 }
@@ -15246,7 +15233,7 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
     size_t count = gc__stores_count(stores);
     if (!count || !gc__map_reserve(&verifier->remembered, count)) return;
     for (size_t i = 0; i < count; i++)
-        if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
+        if (stores->entries[i] & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i] & ~GC__STORE_TAG);
 }
 
 /* Returns the name of the object's field at an offset, or of the element's field there, and its length in *length.
@@ -16422,7 +16409,7 @@ static const gc__amount gc__amounts[] = {
     GC__AMOUNT(GC__TRACE_PHASES, survived_bytes, NULL, NULL),
     GC__AMOUNT(GC__TRACE_PHASES, trace_calls, "call of a trace function", "calls of trace functions"),
     GC__AMOUNT(1u << GC_PHASE_REMARK, left_objects, "object left to scan", "objects left to scan"),
-    GC__AMOUNT(1u << GC_PHASE_REMARK, stored_objects, "object stored or overwritten", "objects stored or overwritten"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, stored_objects, "object stored", "objects stored"),
     GC__AMOUNT(1u << GC_PHASE_REMARK, waiting_objects, "object with a trace function", "objects with trace functions"),
     GC__AMOUNT(1u << GC_PHASE_REMARK, regions, "region marked", "regions marked"),
     GC__AMOUNT(1u << GC_PHASE_AMBIGUOUS, ambiguous, "object that a conservative word alone keeps",
@@ -17134,11 +17121,6 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     }
 }
 
-/* Shades the referents of slots that are about to be overwritten. */
-GC__FN void gc__stored_before(const void *slots, size_t words) {
-    if (GC__UNLIKELY(gc__is_marking((uintptr_t)slots))) gc__shade_stored((const gc_word *)slots, words);
-}
-
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
     gc__store_shadow(slots, count * (value ? GC_VALUE_BYTES / 8 : 1));
     /* All slots of an object have one age, and those of a young one need no barrier, whatever they hold. */
@@ -17200,7 +17182,6 @@ GC__FN void gc__stores_check(const gc_heap *heap) {
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_push(range);
-    gc__stored_before(slots, count * gc__flags_bytes(flags) / 8);
     GC__ORDER_STORES();
 }
 
@@ -17233,7 +17214,6 @@ GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
     if (!count) return;
-    gc__stored_before(destination, count * (GC_VALUE_BYTES / 8));
     gc__values_move((gc_word *)destination, (const gc_word *)source, count * (GC_VALUE_BYTES / 8));
     gc__stored(destination, count, true);
 }
@@ -17823,7 +17803,7 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
     gc__lock_take_polling(&marker->lock, heap->threads->processors > 1 ? GC__MARKER_SPINS : 0);
     if (!gc__heap_is_marking(heap)) return;
     /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
-    size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
+    size_t words = 2 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
     if (gc__is_deciding(heap->finalizers) && !gc__shade_room(heap, &marker->seen, words))
         gc__finalizers_decide_all(heap->finalizers);
     gc__marker_empty_buffer(heap);
@@ -17832,6 +17812,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted;
     if (gc__heap_is_marking(heap)) {
+        if (heap->collection.generation) marker->met_bytes = gc__counted(&marker->marked_bytes);
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         gc__preclean_allow(&heap->handles->preclean);
     }

@@ -128,7 +128,7 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
     gc__lock_take_polling(&marker->lock, heap->threads->processors > 1 ? GC__MARKER_SPINS : 0);
     if (!gc__heap_is_marking(heap)) return;
     /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
-    size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
+    size_t words = 2 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
     if (gc__is_deciding(heap->finalizers) && !gc__shade_room(heap, &marker->seen, words))
         gc__finalizers_decide_all(heap->finalizers);
     gc__marker_empty_buffer(heap);
@@ -137,6 +137,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted;
     if (gc__heap_is_marking(heap)) {
+        if (heap->collection.generation) marker->met_bytes = gc__counted(&marker->marked_bytes);
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         gc__preclean_allow(&heap->handles->preclean);
     }

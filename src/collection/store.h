@@ -1,7 +1,6 @@
 /* The range barriers, and the pages that write watch has seen. */
 #pragma once
 
-#include "../trace/shade.h"
 #include "../space/cards.h"
 #include "../threads/stop.h"
 
@@ -30,11 +29,6 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
         slot = gc__slot_at(slot, some, value);
         count -= some;
     }
-}
-
-/* Shades the referents of slots that are about to be overwritten. */
-GC__FN void gc__stored_before(const void *slots, size_t words) {
-    if (GC__UNLIKELY(gc__is_marking((uintptr_t)slots))) gc__shade_stored((const gc_word *)slots, words);
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
@@ -98,7 +92,6 @@ GC__FN void gc__stores_check(const gc_heap *heap) {
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_push(range);
-    gc__stored_before(slots, count * gc__flags_bytes(flags) / 8);
     GC__ORDER_STORES();
 }
 
@@ -131,7 +124,6 @@ GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
     if (!count) return;
-    gc__stored_before(destination, count * (GC_VALUE_BYTES / 8));
     gc__values_move((gc_word *)destination, (const gc_word *)source, count * (GC_VALUE_BYTES / 8));
     gc__stored(destination, count, true);
 }

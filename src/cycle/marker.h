@@ -105,22 +105,18 @@ GC__INLINED size_t gc__marker_sift(const gc_heap *heap, uintptr_t *words, size_t
     return kept;
 }
 
-/* Takes the words of a chunk: the overwritten ones and those that were stored. If it is open, this happens again later. For
-   a slot in a candidate's remembered set the word is read there. Shades the objects, or moves them to `seen` in a
-   collection. */
+/* Takes the words of a chunk. If it is open, this happens again later. For a slot in a candidate's remembered set the word
+   is read there. Shades the objects, or moves them to `seen` in a collection. */
 GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool stopped) {
-    uintptr_t words[4 * GC__STORES_CHUNK];
+    uintptr_t words[2 * GC__STORES_CHUNK];
     size_t count = 0;
-    for (size_t i = 1; i < GC__STORES_CHUNK; i++) {
-        uintptr_t slot = __atomic_load_n(&chunk[i].slot, __ATOMIC_ACQUIRE), tag = slot & GC__STORE_TAG;
-        if (!slot) continue;
-        heap->marker->taken_stores++;
-        uintptr_t pair[2] = {__atomic_load_n(&chunk[i].old, __ATOMIC_RELAXED), tag ? 0 : slot & ~GC__STORE_WORD};
-        if (tag == GC__STORE_CANDIDATE) pair[1] = __atomic_load_n(&GC__WORD(slot - tag), __ATOMIC_RELAXED);
-        for (int k = 0; k < 2; k++) {
-            count = gc__marker_await(heap, words, count, pair[k]);
-            if (GC_HAS_VALUES) count = gc__marker_await(heap, words, count, gc__shade_decode(pair[k]));
-        }
+    for (size_t i = GC__CHUNK_FIRST; i < GC__STORES_CHUNK; i++) {
+        gc__store store = __atomic_load_n(&chunk[i], __ATOMIC_ACQUIRE);
+        uintptr_t tag = store & GC__STORE_TAG, word = tag ? 0 : store & ~GC__STORE_WORD;
+        heap->marker->taken_stores += store != 0;
+        if (tag == GC__STORE_CANDIDATE) word = __atomic_load_n(&GC__WORD(store - tag), __ATOMIC_RELAXED);
+        count = gc__marker_await(heap, words, count, word);
+        if (GC_HAS_VALUES) count = gc__marker_await(heap, words, count, gc__shade_decode(word));
     }
     count = gc__marker_sift(heap, words, count);
     for (size_t i = 0; i < count; i++)
@@ -129,7 +125,7 @@ GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool s
 
 /* Takes a chunk that is whole, or all of whose stores have been made since the world is stopped. */
 GC__FN void gc__marker_take_chunk(gc_heap *heap, gc__store *chunk, bool stopped) {
-    chunk->old = 0;
+    chunk[GC__CHUNK_EPOCH] = 0;
     gc__marker_read_chunk(heap, chunk, stopped);
 }
 
@@ -140,7 +136,7 @@ GC__FN bool gc__marker_take_chunks(gc_heap *heap, size_t most) {
         if (!marker->whole) marker->whole = __atomic_exchange_n(&heap->stores->whole, NULL, __ATOMIC_ACQUIRE);
         gc__store *chunk = marker->whole;
         if (!chunk) return false;
-        marker->whole = (gc__store *)chunk->slot;
+        marker->whole = (gc__store *)chunk[GC__CHUNK_NEXT];
         marker->taken_chunks++;
         gc__marker_take_chunk(heap, chunk, false);
     }
@@ -154,7 +150,7 @@ GC__FN bool gc__marker_look_at_open_chunks(gc_heap *heap) {
     size_t count = gc__min(__atomic_load_n(&stores->count, __ATOMIC_RELAXED), GC__STORES_MOST);
     size_t before = heap->marker->taken_stores;
     for (size_t i = 0; i < count && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); i += GC__STORES_CHUNK)
-        if (__atomic_load_n(&stores->entries[i].old, __ATOMIC_ACQUIRE) == stores->epoch)
+        if (__atomic_load_n(&stores->entries[i + GC__CHUNK_EPOCH], __ATOMIC_ACQUIRE) == stores->epoch)
             gc__marker_read_chunk(heap, &stores->entries[i], false);
     heap->marker->taken_stores = before;
     return gc__marker_grey(heap->marker) || __atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED);
@@ -167,7 +163,7 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     gc__store_buffer *stores = heap->stores;
     size_t count = gc__stores_count(stores);
     for (size_t i = 0; i < count; i += GC__STORES_CHUNK)
-        if (stores->entries[i].old == stores->epoch) gc__marker_take_chunk(heap, &stores->entries[i], true);
+        if (stores->entries[i + GC__CHUNK_EPOCH] == stores->epoch) gc__marker_take_chunk(heap, &stores->entries[i], true);
     heap->pause.stored_objects += marker->taken_stores;
     marker->taken_stores = marker->taken_chunks = 0;
     marker->whole = NULL;

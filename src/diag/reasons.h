@@ -93,7 +93,7 @@ static const gc__amount gc__amounts[] = {
     GC__AMOUNT(GC__TRACE_PHASES, survived_bytes, NULL, NULL),
     GC__AMOUNT(GC__TRACE_PHASES, trace_calls, "call of a trace function", "calls of trace functions"),
     GC__AMOUNT(1u << GC_PHASE_REMARK, left_objects, "object left to scan", "objects left to scan"),
-    GC__AMOUNT(1u << GC_PHASE_REMARK, stored_objects, "object stored or overwritten", "objects stored or overwritten"),
+    GC__AMOUNT(1u << GC_PHASE_REMARK, stored_objects, "object stored", "objects stored"),
     GC__AMOUNT(1u << GC_PHASE_REMARK, waiting_objects, "object with a trace function", "objects with trace functions"),
     GC__AMOUNT(1u << GC_PHASE_REMARK, regions, "region marked", "regions marked"),
     GC__AMOUNT(1u << GC_PHASE_AMBIGUOUS, ambiguous, "object that a conservative word alone keeps",

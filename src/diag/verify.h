@@ -25,7 +25,7 @@ GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
     size_t count = gc__stores_count(stores);
     if (!count || !gc__map_reserve(&verifier->remembered, count)) return;
     for (size_t i = 0; i < count; i++)
-        if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
+        if (stores->entries[i] & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i] & ~GC__STORE_TAG);
 }
 
 /* Returns the name of the object's field at an offset, or of the element's field there, and its length in *length.

@@ -38,10 +38,9 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
    The fast path comes first: it has the effect of the function, with gc__my_chunk, where gc__the_store_logging
    (`logging`) allows it and nothing unusual is met. It is as short as possible, since a processor runs ahead of a store
-   that waits for memory by a limited number of instructions, and reads the overwritten word only where it is needed, since
-   a load that waits holds up more than a store. `ages` is the address of the age table; 0x08 is GC__AGE_CANDIDATE, 1 in
-   the slot GC__STORE_OWNED, and 1023 the bytes of a chunk less 1. The slot is written last, since the marker may be looking
-   at the entry. */
+   that waits for memory by a limited number of instructions. It does not read the slot, since a load that waits holds up
+   more than a store. `ages` is the address of the age table; 0x08 is GC__AGE_CANDIDATE, 0x20 GC__AGE_MARKING, 1 in the
+   slot GC__STORE_OWNED, and 1023 the bytes of a chunk less 1. */
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
 #define GC__LOG_STORE_SHORT
@@ -62,18 +61,15 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     "{cmpb %c1+16(%%rip), %%sil|cmp sil, byte ptr [rip+%c1+16]}\n\t" "jb 9f\n\t" \
     "{cmpl $2, %%esi|cmp esi, 2}\n\t" "ja 8f\n\t" \
     "{testb $1, %%al|test al, 1}\n\t" "jne 8f\n\t" \
+    "{testl %%esi, %%esi|test esi, esi}\n\t" "jne 6f\n\t" /* without a tag: what is stored, if that is marked, too */ \
+    "{testb $0x20, (%%rdx)|test byte ptr [rdx], 0x20}\n\t" "je 9f\n\t" \
+    "{movq 48(%%rsp), %%rax|mov rax, qword ptr [rsp+48]}\n\t" "{andq $-8, %%rax|and rax, -8}\n\t" \
+    "{movl $4, %%esi|mov esi, 4}\n" \
+    "6:\t" "{orq %%rax, %%rsi|or rsi, rax}\n\t" \
     "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" /* rdx: the entry */ \
     "{testl $1023, %%edx|test edx, 1023}\n\t" "je 8f\n\t" \
-    "{testl %%esi, %%esi|test esi, esi}\n\t" "jne 6f\n\t" /* without a tag: what is stored instead of the slot */ \
-    "{movq 48(%%rsp), %%rsi|mov rsi, qword ptr [rsp+48]}\n\t" "{andq $-8, %%rsi|and rsi, -8}\n\t" \
-    "{orq $4, %%rsi|or rsi, 4}\n\t" "jmp 7f\n" \
-    "6:\t" "{orq %%rax, %%rsi|or rsi, rax}\n" \
-    "7:\t" \
-    "{cmpb $0, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 0}\n\t" "jne 5f\n\t" \
-    "{movq (%%rax), %%rax|mov rax, qword ptr [rax]}\n\t" \
-    "{movq %%rax, 8(%%rdx)|mov qword ptr [rdx+8], rax}\n" \
-    "5:\t" "{movq %%rsi, (%%rdx)|mov qword ptr [rdx], rsi}\n\t" \
-    "{addq $16, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 16}\n" \
+    "{movq %%rsi, (%%rdx)|mov qword ptr [rdx], rsi}\n\t" \
+    "{addq $8, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 8}\n" \
     "9:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t" "ret\n" \
     "8:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t"
 #endif

@@ -47,8 +47,16 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
     return request;
 }
 
-/* Requests what follows when only work for stops is left to the marker: its remark, or its end. */
+/* If the marker has found more since then, the next stop only meets once more what young objects and roots refer to. */
+#define GC__MET_BYTES ((size_t)256 << 10)
+
+/* Requests what follows when only work for stops is left to the marker: its remark, or its end. But a reference that was
+   taken out of an object before the marker has come there is known only to young objects and roots. So if the marker has
+   found much since these were last met, they are met again, and it goes on from there. A remark has met all. */
 GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
+    bool met = gc__counted(&heap->marker->marked_bytes) <= heap->marker->met_bytes + GC__MET_BYTES;
+    met |= __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_MADE || gc__marker_is_spoilt(heap);
+    if (!met) return gc__request_stopped(1, reason, false);
     bool remark = __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
     return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
 }

@@ -154,7 +154,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
 /* Returns an entry of a list of slots, or the slot of an entry of the store buffer; 0 if that has no tag. */
 GC__INLINED uintptr_t gc__slot_listed(const void *list, bool stores, size_t i) {
     if (!stores) return ((const uintptr_t *)list)[i];
-    uintptr_t slot = ((const gc__store *)list)[i].slot;
+    gc__store slot = ((const gc__store *)list)[i];
     return slot & GC__STORE_TAG ? slot & ~GC__STORE_TAG : 0;
 }
 

@@ -60,6 +60,7 @@ typedef struct gc__marker {
     unsigned turns;               /* turns that the marker has had; atomic */
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
+    size_t met_bytes; /* the value of marked_bytes when a collection has last met what young objects and roots refer to */
     /* The value of marked_bytes in the last cycle, and the bytes of generation 2 when that began; 0: not known. */
     size_t last_bytes, last_old_bytes;
     size_t most_bytes;                /* the size to which generation 2 may grow */
@@ -158,11 +159,11 @@ GC__IN_BARRIER GC__FN bool gc__shade_is_white(uintptr_t word) {
 /* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
    its mark bit, which would wait for memory, is left to the thread that takes the word from the buffer. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
-    if (!gc__shade_wants(word)) return;
+    if (!GC__HAS_MARKER || !gc__shade_wants(word)) return;
     const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     bool checks = gc__shade_checks(heap);
     if (checks && gc__shade_bit(heap->marker->marks, word)) return;
-    if (!gc__stores_append(heap->stores, GC__STORE_WORD, word, checks)) gc__shade_at_once(word);
+    if (!gc__stores_append(heap->stores, word | GC__STORE_WORD, checks)) gc__shade_at_once(word);
 }
 
 /* Returns the reference in a word from anywhere, if that is a tagged one; 0: it is none. */
@@ -175,30 +176,18 @@ GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
-/* Shades the references that are about to be overwritten. */
-GC__FN void gc__shade_stored(const gc_word *slots, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        gc__shade_word(slots[i]);
-        if (GC_HAS_VALUES) gc__shade_word(gc__shade_decode(slots[i]));
-    }
-}
-
-/* Logs a store into a heap that is being marked or whose slots are remembered. The overwritten reference is shaded, so
-   that nothing is hidden from the marker while it works; and what the slot refers to afterwards, so that nothing is hidden
-   from the final mark, however the reference was found. Returns false if the slot needs a card. */
+/* Logs a store into a heap that is being marked or whose slots are remembered. What is stored is shaded, so that nothing
+   is hidden from the final mark, however the reference was found. Returns false if the slot needs a card. */
 GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_t tag, bool marking) {
     const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
-    if (!marking) return !tag || gc__stores_append(heap->stores, slot | tag, 0, false);
-    uintptr_t old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
+    if (!marking) return !tag || gc__stores_append(heap->stores, slot | tag, false);
+    ref &= ~(uintptr_t)7;
+    if (!tag && !gc__shade_wants(ref)) return true;
     bool checks = gc__shade_checks(heap);
-    if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(old) &&
-        !gc__shade_is_white(gc__shade_decode(old)) && !gc__shade_is_white(ref))
-        return !tag;
+    if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(ref)) return !tag;
     /* Where threads share chunks, the marker may read a candidate's slot before the store. */
     if (!GC__CHUNKS_OWN && tag == GC__STORE_CANDIDATE) gc__shade_word(ref);
-    if (gc__stores_append(heap->stores, tag ? slot | tag : (ref & ~(uintptr_t)7) | GC__STORE_WORD, old, checks)) return true;
-    gc__shade_at_once(old);
-    if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
+    if (gc__stores_append(heap->stores, tag ? slot | tag : ref | GC__STORE_WORD, checks)) return true;
     gc__shade_at_once(ref);
     return !tag;
 }
@@ -348,9 +337,10 @@ GC__OUT_OF_LINE void gc__born_shade_slot(void *context, gc_word *slot, bool valu
     const gc__born *born = (const gc__born *)context;
     uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
     if ((ref >= born->at && ref < born->end) || !gc__shade_wants(ref)) return;
-    bool moves = gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE;
-    if (GC__UNLIKELY(moves) && !gc__stores_append(born->heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, ref, false))
+    if (GC__UNLIKELY(gc__barrier_age(&gc__tables, ref) & GC__AGE_CANDIDATE)) {
+        if (gc__stores_append(born->heap->stores, (uintptr_t)slot | GC__STORE_CANDIDATE, false)) return;
         gc__barrier_dirty_card(&gc__tables, slot);
+    }
     if (!gc__shade_bit(born->heap->marker->marks, ref)) gc__shade_word(ref);
 }
 

@@ -12,14 +12,14 @@
 
    The claims: at the end everything reachable is marked; each marked object was counted once; the marker reads no object without a
    start bit, except slots that were logged for references to object 1, so with STAYS none; slots which refer to object 1 are
-   recorded. With PAUSE, where nothing is read from the weak handle: if the marker had finished, the last stop has nothing to mark.
+   recorded.
    With LATE_SHADE the referent is shaded after both bits are set. Spin has found no error in that in any of the runs, since until
    then the owner's register has what it stores, and stops wait for the flush: the order does not matter.
 
    Faults: NO_START: the marker does not look for start bits. LATE_FILLED: the region is FILLED only when its window is flushed.
    START_FIRST: the start bit is set before the mark bit. UNTESTED: the marker sets a mark bit without a test. PLAIN_MARK: a flush
    sets it by a load and a store. UNSHADED: a flush does not shade. UNRECORDED: nor does it record slots. UNLOGGED: others store
-   without a barrier while there is no start bit. UNSTORED, with STAYS: entries have only the word that is overwritten. PASSED_SLOT:
+   without a barrier while there is no start bit. UNSTORED, with STAYS: entries are empty. PASSED_SLOT:
    the marker passes over logged slots of objects without a start bit. LATE_FLUSH: the last stop takes what was logged, and then
    flushes. UNFLUSHED: it does not flush. UNSAFE: a window is flushed while its owner stores. */
 #define ROOT 0
@@ -58,7 +58,7 @@ byte whole, whole_slot; /* what whole chunks have: words, and slots */
 bool is_filled, is_stopped;
 byte in_step;
 
-typedef chunk { byte stored; byte old; bool is_full };
+typedef chunk { byte stored; bool is_full };
 chunk open[MUTATORS];
 
 #define HAS(bits, o) ((bits) >> (o) & 1)
@@ -70,7 +70,6 @@ inline record(o, ref) { if :: MOVES(ref) -> recorded = recorded | BIT(o) :: else
 inline hand_over(m) {
   if
   :: open[m].is_full ->
-     whole = whole | BIT(open[m].old);
      if
      :: open[m].stored > NIL -> whole_slot = whole_slot | 1 << open[m].stored - SLOT(0)
      :: else -> whole = whole | BIT(open[m].stored)
@@ -80,10 +79,10 @@ inline hand_over(m) {
 }
 
 /* An entry for a reference in a slot; unless that moves, it has the given word. */
-inline log_store(o, ref, now, was) {
+inline log_store(o, ref, now) {
   hand_over(me);
   if :: MOVES(ref) -> open[me].stored = SLOT(o) :: else -> open[me].stored = now fi;
-  open[me].old = was; open[me].is_full = true
+  open[me].is_full = true
 }
 #ifdef UNSTORED
 #define STORED(ref) NIL
@@ -112,15 +111,15 @@ inline allocate(o) {
 }
 
 #ifdef CHECKS
-#define NEEDS_ENTRY(v, ref) (!is_raw && (IS_WHITE(v) || IS_WHITE(ref)))
+#define NEEDS_ENTRY(ref) (!is_raw && IS_WHITE(ref))
 #else
-#define NEEDS_ENTRY(v, ref) (!is_raw)
+#define NEEDS_ENTRY(ref) (!is_raw)
 #endif
 /* The mutator may forget `last` afterwards. */
 inline store(object, ref, last) {
   if
-  :: NEEDS_ENTRY(v, ref) -> d_step { log_store(object, ref, STORED(ref), v); record(object, ref) }
-  :: !NEEDS_ENTRY(v, ref) -> d_step { if :: !is_raw -> record(object, ref) :: else fi }
+  :: NEEDS_ENTRY(ref) -> d_step { log_store(object, ref, STORED(ref)); record(object, ref) }
+  :: !NEEDS_ENTRY(ref) -> d_step { if :: !is_raw -> record(object, ref) :: else fi }
   fi;
   atomic { field[object] = ref; if :: last = NIL :: skip fi; v = 0; is_raw = false; in_step-- }
 }
@@ -139,7 +138,7 @@ inline record_flushed(o, ref) { record(o, ref) }
 inline shade_field(o) {
   atomic { v = field[o]; record_flushed(o, v) };
   if
-  :: IS_SHADED(v) -> d_step { log_store(o, v, NIL, v) }
+  :: IS_SHADED(v) -> d_step { log_store(o, v, v) }
   :: !IS_SHADED(v)
   fi;
   v = 0
@@ -184,10 +183,8 @@ end:
   :: LOOK(ROOT); store(ROOT, second[me], second[me])
   :: LOOK(first[me]); store(first[me], second[me], second[me])
   :: LOOK(first[me]); store(first[me], NIL, v)
-#ifndef PAUSE
   :: atomic { RUNS -> steps[me]++; second[me] = WEAK }
   :: LOOK(first[me]); store(first[me], WEAK, v)
-#endif
   od
 }
 
@@ -217,7 +214,7 @@ inline flush_all() {
 inline take_all() {
   for (i : 0 .. MUTATORS - 1) {
     hand_over(i);
-    open[i].stored = 0; open[i].old = 0; open[i].is_full = false
+    open[i].stored = 0; open[i].is_full = false
   };
   for (i : 0 .. N - 1) {
     if :: HAS(whole, i) -> mark_now(i) :: else fi;
@@ -248,9 +245,6 @@ inline last_stop() {
   flush_all(); take_all();
 #endif
   for (i : 0 .. MUTATORS - 1) { mark_now(first[i]); mark_now(second[i]) };
-#ifdef PAUSE
-  assert(!found);
-#endif
   for (k : 0 .. N) {
     for (i : 0 .. N - 1) {
       if :: HAS(grey, i) -> grey = grey & ~BIT(i); record(i, field[i]); mark_now(field[i]) :: else fi
@@ -311,15 +305,8 @@ inline take_slot(o) {
 }
 /* The marker looks at open chunks, too. */
 #define IS_FOUND(o) (IS_WHITE(o) && HAS(starts, o))
-#define LOOKS(m) (open[m].is_full && IS_FOUND(open[m].old))
-#define LOOKS_ON(m) (open[m].is_full && open[m].stored < NIL && IS_FOUND(open[m].stored))
+#define LOOKS(m) (open[m].is_full && open[m].stored < NIL && IS_FOUND(open[m].stored))
 #define LOOKS_UP(m) (open[m].is_full && open[m].stored > NIL && IS_FOUND(field[open[m].stored - SLOT(0)]))
-
-#ifdef PAUSE
-#define HAS_NOTHING !grey && !whole && !whole_slot && !LOOKS(0) && !LOOKS(1)
-#else
-#define HAS_NOTHING true
-#endif
 
 proctype marker() {
   byte i, k, v, reached;
@@ -341,27 +328,21 @@ proctype marker() {
        :: HAS(whole, NEW + 1) -> take(NEW + 1)
        :: HAS(whole_slot, NEW + 1) -> take_slot(NEW + 1)
 #endif
-       :: LOOKS(0) -> v = open[0].old
-       :: LOOKS(1) -> v = open[1].old
-       :: LOOKS_ON(0) -> v = open[0].stored
-       :: LOOKS_ON(1) -> v = open[1].stored
+       :: LOOKS(0) -> v = open[0].stored
+       :: LOOKS(1) -> v = open[1].stored
        :: LOOKS_UP(0) -> v = field[open[0].stored - SLOT(0)]
        :: LOOKS_UP(1) -> v = field[open[1].stored - SLOT(0)]
        fi
      };
      shade(v)
-  :: d_step { in_step == 0 && HAS_NOTHING -> is_stopped = true; last_stop(); check(); clear() };
+  :: d_step { in_step == 0 -> is_stopped = true; last_stop(); check(); clear() };
      break
   od
 }
 
 init {
   atomic {
-#ifdef PAUSE
-    field[ROOT] = WEAK;
-#else
     field[ROOT] = NIL;
-#endif
     field[WEAK] = NIL;
     run mutator(0, STEPS); run mutator(1, OTHER_STEPS);
     run collection(); run marker()

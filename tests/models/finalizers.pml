@@ -50,9 +50,6 @@ inline decide(o) {
 }
 
 inline store(object, ref) {
-#ifndef UNLOGGED
-  logged[field[object]] = true;
-#endif
   field[object] = ref;
 #ifndef UNLOGGED
   logged[ref] = true

@@ -2,22 +2,20 @@
    object 0 owns, mutators with a register each, the field of a young object, a weak handle, and a marker beside them. Each read,
    mark, entry and store is a step of its own.
 
-   A store is logged as the word that is stored and the word that it overwrites, in a chunk of ENTRIES that its thread owns. A
-   reference to object 2, which the last stop moves, is logged as the slot, and the marker reads the slot when it takes the entry.
-   When a thread needs another chunk, the last one is whole: the marker takes its words, and what its slots hold then. It may look
-   at the words of other chunks. Each collection takes all, and ends the chunks. A form of the barrier comes after the store: then
-   both words are what has been stored. Where the slot lies outside of the heap, only what is stored is logged.
+   A store is logged as the word that is stored, in a chunk of ENTRIES that its thread owns. A reference to object 2, which the last
+   stop moves, is logged as the slot, and the marker reads the slot when it takes the entry. When a thread needs another chunk, the
+   last one is whole: the marker takes its words, and what its slots hold then. It may look at the words of other chunks. Each
+   collection takes all, and ends the chunks. A form of the barrier comes after the store. A slot that lies outside of the heap is
+   never read for an entry.
 
-   The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked. With PAUSE,
-   where nothing is read from the weak handle and no barrier comes after its store: if the marker had finished, the last stop has
-   nothing to mark.
+   The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked.
 
-   Faults: UNSTORED: what is stored is not logged, unless it moves. NO_SLOT: slots are not read. NO_OLD: overwritten words are not
-   logged, which only PAUSE finds. UNLOOKED: nor does the marker look at chunks that are not whole. EARLY: a chunk is whole when it
+   Faults: UNSTORED: what is stored is not logged, unless it moves. NO_SLOT: slots are not read. EARLY: a chunk is whole when it
    is full, before its last store, so that a slot is read before what moves is there. SAME_CHUNKS: a collection does not end the
-   chunks that it has taken. OWNED_OLD: the overwritten word is logged for the slot outside. NO_BORN: a collection in which an
-   object becomes old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the last stop comes while a
-   mutator is in its barrier. UNTAKEN: it does not look at what was logged. */
+   chunks that it has taken. OUTSIDE_UNLOGGED: nothing is logged for the slot outside. NO_BORN: a collection in which an object
+   becomes old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the last stop comes while a mutator
+   is in its barrier. UNTAKEN: it does not look at what was logged. NO_ROOTS: it does not trace from registers, which may have what
+   was overwritten. */
 #define N 4
 #define OLD 3 /* the fourth is young at first */
 #define NIL 4
@@ -40,7 +38,7 @@ byte in_step;
 bool is_stopped;
 
 /* The chunk of each mutator; and the words and slots of all whole ones. */
-typedef chunk { byte stored[ENTRIES]; byte old[ENTRIES]; byte count; bool is_taken };
+typedef chunk { byte stored[ENTRIES]; byte count; bool is_taken };
 chunk open[MUTATORS];
 bool whole[N + 1], whole_slot[N];
 
@@ -59,10 +57,10 @@ inline hand_over(m) {
     :: k < open[m].count ->
        if
        :: open[m].is_taken
-       :: !open[m].is_taken && open[m].stored[k] <= NIL -> whole[open[m].old[k]] = true; whole[open[m].stored[k]] = true
-       :: else -> whole[open[m].old[k]] = true; whole_slot[open[m].stored[k] - SLOT(0)] = true
+       :: !open[m].is_taken && open[m].stored[k] <= NIL -> whole[open[m].stored[k]] = true
+       :: else -> whole_slot[open[m].stored[k] - SLOT(0)] = true
        fi;
-       open[m].stored[k] = 0; open[m].old[k] = 0; k++
+       open[m].stored[k] = 0; k++
     :: else -> break
     od;
     k = 0; open[m].count = 0; open[m].is_taken = false
@@ -74,19 +72,13 @@ inline hand_over(m) {
 #else
 #define STORED(ref) (ref == OLD && !is_old -> NIL : ref)
 #endif
-#ifdef NO_OLD
-#define OVERWRITTEN(was) NIL
-#else
-#define OVERWRITTEN(was) was
-#endif
-inline log_store(object, ref, was) {
+inline log_store(object, ref) {
   if :: open[me].count == ENTRIES -> hand_over(me) :: else fi;
   d_step {
     if
     :: ref == MOVING && object < N -> open[me].stored[open[me].count] = SLOT(object)
     :: else -> open[me].stored[open[me].count] = STORED(ref)
     fi;
-    open[me].old[open[me].count] = OVERWRITTEN(was);
     open[me].count++
   };
 #ifdef EARLY
@@ -95,27 +87,25 @@ inline log_store(object, ref, was) {
 }
 
 inline store(object, ref) {
-  old = field[object];
-  log_store(object, ref, old);
+  k = 0; /* options of a choice may not all begin with choices */
+  log_store(object, ref);
   field[object] = ref
 }
 
 inline store_then_log(object, ref) {
   field[object] = ref;
-  log_store(object, ref, ref)
+  log_store(object, ref)
 }
 
 inline store_outside(ref) {
   field[OUTSIDE] = ref;
-#ifdef OWNED_OLD
-  log_store(OUTSIDE, NIL, NIL)
-#else
-  log_store(OUTSIDE, NIL, ref)
+#ifndef OUTSIDE_UNLOGGED
+  log_store(OUTSIDE, ref)
 #endif
 }
 
 proctype mutator(byte me) {
-  byte old, r, k;
+  byte r, k;
   do
   :: atomic { steps[me] < STEPS && !is_stopped -> in_step++; steps[me]++; r = register_of[me] }
      if
@@ -125,18 +115,14 @@ proctype mutator(byte me) {
         if
         :: store(0, r)
         :: store(r, NIL)
-#ifndef PAUSE
         :: register_of[me] = NIL; store(0, r)
         :: store_then_log(0, r)
         :: store_outside(r)
-#endif
         fi
      :: is_old -> store(OLD, r)
      :: !is_old && r != OLD -> young = r
      :: !is_old && r == OLD -> store(0, OLD); register_of[me] = 0
-#ifndef PAUSE
      :: register_of[me] = 2
-#endif
      fi;
      in_step--
   :: steps[me] == STEPS || is_stopped -> break
@@ -160,7 +146,6 @@ inline take_all() {
     k = 0;
     do
     :: k < open[i].count && !open[i].is_taken ->
-       mark_now(open[i].old[k]);
        if
        :: open[i].stored[k] <= NIL -> mark_now(open[i].stored[k])
 #ifndef NO_SLOT
@@ -174,7 +159,7 @@ inline take_all() {
 #ifdef SAME_CHUNKS
     open[i].is_taken = open[i].count > 0
 #else
-    for (k : 0 .. ENTRIES - 1) { open[i].stored[k] = 0; open[i].old[k] = 0 };
+    for (k : 0 .. ENTRIES - 1) { open[i].stored[k] = 0 };
     open[i].count = 0
 #endif
   };
@@ -209,12 +194,11 @@ inline last_stop() {
   take_all();
 #endif
   found = false;
+#ifndef NO_ROOTS
   for (i : 0 .. MUTATORS - 1) { mark_now(register_of[i]) };
+#endif
   mark_now(young);
   mark_now(0);
-#ifdef PAUSE
-  assert(!found);
-#endif
   for (k : 0 .. N) { for (i : 0 .. N - 1) { if :: grey[i] -> grey[i] = false; mark_now(field[i]) :: else fi } };
 }
 
@@ -234,12 +218,7 @@ inline take_slot(object) { v = field[object]; whole_slot[object] = false; shade(
 #endif
 inline scan(object) { grey[object] = false; v = field[object]; shade(v) }
 #define IS_WHITE(v) (v < N && (v < OLD || is_old) && !marked[v])
-#ifdef UNLOOKED
-#define LOOKS(m, i) false
-#else
-#define LOOKS(m, i) (open[m].count > i && !open[m].is_taken && IS_WHITE(open[m].old[i]))
-#endif
-#define LOOKS_ON(m, i) (open[m].count > i && !open[m].is_taken && IS_WHITE(open[m].stored[i]))
+#define LOOKS(m, i) (open[m].count > i && !open[m].is_taken && IS_WHITE(open[m].stored[i]))
 
 proctype marker() {
   byte i, k, v;
@@ -258,25 +237,13 @@ proctype marker() {
   :: whole_slot[1] -> take_slot(1)
   :: whole_slot[2] -> take_slot(2)
   :: whole_slot[3] -> take_slot(3)
-  :: LOOKS(0, 0) -> v = open[0].old[0]; shade(v)
-  :: LOOKS(0, 1) -> v = open[0].old[1]; shade(v)
-  :: LOOKS_ON(0, 0) -> v = open[0].stored[0]; shade(v)
-  :: LOOKS_ON(0, 1) -> v = open[0].stored[1]; shade(v)
+  :: LOOKS(0, 0) -> v = open[0].stored[0]; shade(v)
+  :: LOOKS(0, 1) -> v = open[0].stored[1]; shade(v)
 #if MUTATORS > 1
-  :: LOOKS(1, 0) -> v = open[1].old[0]; shade(v)
-  :: LOOKS(1, 1) -> v = open[1].old[1]; shade(v)
-  :: LOOKS_ON(1, 0) -> v = open[1].stored[0]; shade(v)
-  :: LOOKS_ON(1, 1) -> v = open[1].stored[1]; shade(v)
+  :: LOOKS(1, 0) -> v = open[1].stored[0]; shade(v)
+  :: LOOKS(1, 1) -> v = open[1].stored[1]; shade(v)
 #endif
   :: atomic {
-#ifdef PAUSE
-       !grey[0] && !grey[1] && !grey[2] && !grey[3] &&
-       !whole[0] && !whole[1] && !whole[2] && !whole[3] &&
-       !whole_slot[0] && !whole_slot[1] && !whole_slot[2] && !whole_slot[3] && !LOOKS(0, 0) && !LOOKS(0, 1) &&
-#if MUTATORS > 1
-       !LOOKS(1, 0) && !LOOKS(1, 1) &&
-#endif
-#endif
 #ifdef UNSTOPPED
        true
 #else
@@ -292,11 +259,7 @@ proctype marker() {
 init {
   byte i;
   atomic {
-#ifdef PAUSE
-    field[0] = 1; field[1] = 2; field[2] = NIL;
-#else
     field[0] = NIL; field[1] = NIL; field[2] = 1; /* from 2 on, only the weak handle leads there */
-#endif
     field[OLD] = NIL;
     field[OUTSIDE] = NIL;
     marked[0] = true; grey[0] = true;

@@ -248,7 +248,7 @@ static void words(void) {
     says((gc_pause){.ns = 340 * 1000, .stop_ns = 310 * 1000}, "waited 310 us for the threads to stop");
     says((gc_pause){.ns = 4000 * 1000, .generation = 2, .concurrent = true, .phase_ns[GC_PHASE_REMARK] = 3900 * 1000, .stored_objects = 65536,
                     .left_objects = 1, .waiting_objects = 1234567},
-         "final mark of a concurrent cycle, 1 object left to scan, 65,536 objects stored or overwritten, 1,234,567 objects with "
+         "final mark of a concurrent cycle, 1 object left to scan, 65,536 objects stored, 1,234,567 objects with "
          "trace functions");
     says((gc_pause){.ns = 100 * MS, .generation = 2, .degenerated = GC_DEGENERATED_HOLES, .held_bytes = 160, .goal_bytes = 100,
                     .phase_ns[GC_PHASE_ROOTS] = 99 * MS, .survived_bytes = (size_t)10 << 20},
