@@ -9451,7 +9451,7 @@ GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
 
 /* Returns the number of reserved entries. The world is stopped. */
 GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
-    return GC__HAS_MARKER ? gc__min(stores->count, GC__STORES_MOST) : 0;
+    return GC__HAS_MARKER ? gc__min(stores->count, stores->limit) : 0;
 }
 
 /* Returns whether so many slots are remembered that a collection is due. */
@@ -10217,6 +10217,7 @@ typedef struct gc__marker {
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
     size_t met_bytes; /* the value of marked_bytes when a collection has last met what young objects and roots refer to */
+    unsigned met_again;           /* collections of this cycle that were made only for that */
     /* The value of marked_bytes in the last cycle, and the bytes of generation 2 when that began; 0: not known. */
     size_t last_bytes, last_old_bytes;
     size_t most_bytes;                /* the size to which generation 2 may grow */
@@ -11659,6 +11660,11 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
                         "gc_remember; or report them from scan_roots, or set options.non_generational");
 }
 
+/* Returns whether the object that is visited, if it is marked, was marked by the marker: not what the final mark copies. */
+GC__FN bool gc__is_of_marking(const gc__worker *worker) {
+    return gc__heap_is_marking(worker->heap) && (worker->edges & GC__EDGES_CANDIDATE || !(worker->edges & GC__EDGES_SHADE));
+}
+
 /* Makes the traced object, which reports slots outside of itself, wait for the final pause. It may not have had
    those slots when the marker called its trace function, and raw stores there have only dirtied its card. An object
    that is not marked yet was not scanned either. */
@@ -11682,7 +11688,7 @@ GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
 
 GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, gc_word *slots, size_t count, bool value) {
     if (gc__in_arena((uintptr_t)slots)) return;
-    if (count && worker->edges & GC__EDGES_CANDIDATE) gc__owner_waits(worker);
+    if (count && gc__is_of_marking(worker)) gc__owner_waits(worker);
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(gc__slot_at(slots, i, value), value);
 }
 
@@ -11718,7 +11724,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     bool strong_keys = !listed || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!listed || entries->kind == GC_WEAK_KEYS);
     const uintptr_t bytes = entries->entry_bytes, keys = (uintptr_t)entries->keys;
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE) && !gc__in_arena(low)) gc__owner_waits(worker);
+    if (GC__UNLIKELY(gc__is_of_marking(worker)) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
         if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
@@ -11739,7 +11745,7 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
     bool value = gc__flags_value(stack->flags);
     uintptr_t top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__owner_waits(worker);
+    if (GC__UNLIKELY(gc__is_of_marking(worker))) gc__owner_waits(worker);
     if (many) gc__lock_take(&worker->workers->space); /* two workers may have marked the same owner */
     uintptr_t from = gc__stack_begin(stack, worker->whole_stacks ? 2 : gc__roots_generation(worker->heap));
     gc__stack_note_bounds(stack, from, part->frame);
@@ -13158,7 +13164,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began_old_bytes = heap->generation_bytes[2];
     marker->began_ns = gc__os_now_ns();
     marker->waited_ns = 0;
-    marker->starved = 0;
+    marker->starved = marker->met_again = 0;
     marker->candidates_begin = NULL;
     marker->remark = GC__REMARK_NEEDLESS;
     gc__stale_clear(heap, SIZE_MAX);
@@ -14770,17 +14776,21 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
     return request;
 }
 
-/* If the marker has found more since then, the next stop only meets once more what young objects and roots refer to. */
+/* If the marker has found more since then, the next stop only meets once more what young objects and roots refer to; but
+   only so often in a cycle, for what is found may be new. */
 #define GC__MET_BYTES ((size_t)256 << 10)
+#define GC__MET_MOST 3
 
 /* Requests what follows when only work for stops is left to the marker: its remark, or its end. But a reference that was
    taken out of an object before the marker has come there is known only to young objects and roots. So if the marker has
    found much since these were last met, they are met again, and it goes on from there. A remark has met all. */
 GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
-    bool met = gc__counted(&heap->marker->marked_bytes) <= heap->marker->met_bytes + GC__MET_BYTES;
-    met |= __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_MADE || gc__marker_is_spoilt(heap);
-    if (!met) return gc__request_stopped(1, reason, false);
-    bool remark = __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
+    gc__marker *marker = heap->marker;
+    uint8_t made = __atomic_load_n(&marker->remark, __ATOMIC_RELAXED);
+    bool much = gc__counted(&marker->marked_bytes) > marker->met_bytes + GC__MET_BYTES, spoilt = gc__marker_is_spoilt(heap);
+    if (much && !spoilt && made != GC__REMARK_MADE && marker->met_again++ < GC__MET_MOST)
+        return gc__request_stopped(1, reason, false);
+    bool remark = made == GC__REMARK_DUE && !spoilt;
     return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
 }
 
@@ -17814,6 +17824,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     if (gc__heap_is_marking(heap)) {
         if (heap->collection.generation) marker->met_bytes = gc__counted(&marker->marked_bytes);
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
+        __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
         gc__preclean_allow(&heap->handles->preclean);
     }
     gc__lock_release(&marker->lock);
@@ -18385,7 +18396,7 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     bool waits = gc__heap_is_marking(heap) && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_for(heap, GC__MARKER_DONE) && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
+        waits = gc__collect_for(heap, GC__MARKER_DONE);
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);

@@ -791,8 +791,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
 #define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 
-/* The order of the steps. RANK may have to read the value that is overwritten; but a store that faults must come before
-   cards are written. */
+/* The order of the steps. RANK calls before it stores. But a store that faults must come before cards are written. */
 #define GC__ASM_STORE_FIRST(store, filter, mark) store filter mark
 #define GC__ASM_STEPS_ANY GC__ASM_STORE_FIRST
 #define GC__ASM_STEPS_LOW GC__ASM_STORE_FIRST

@@ -96,7 +96,7 @@ GC__STYLE_BEGIN
 #include "trace/roots.h"            /* gathering roots */
 #include "trace/worker.h"           /* one worker: mark stack, FIFO */
 #include "trace/workers.h"          /* how several workers share the trace */
-#include "trace/store_buffer.h"     /* logged stores: remembered slots, and overwritten words for the marker */
+#include "trace/store_buffer.h"     /* logged stores: remembered slots, and references for the marker */
 #include "trace/shade.h"            /* the concurrent marker's state, and shading objects for it */
 #include "trace/slide.h"            /* sliding objects together before the trace */
 #include "trace/claim.h"            /* marks and forwarding words */

@@ -355,7 +355,7 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     bool waits = gc__heap_is_marking(heap) && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_for(heap, GC__MARKER_DONE) && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
+        waits = gc__collect_for(heap, GC__MARKER_DONE);
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);

@@ -257,7 +257,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began_old_bytes = heap->generation_bytes[2];
     marker->began_ns = gc__os_now_ns();
     marker->waited_ns = 0;
-    marker->starved = 0;
+    marker->starved = marker->met_again = 0;
     marker->candidates_begin = NULL;
     marker->remark = GC__REMARK_NEEDLESS;
     gc__stale_clear(heap, SIZE_MAX);

@@ -47,17 +47,21 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
     return request;
 }
 
-/* If the marker has found more since then, the next stop only meets once more what young objects and roots refer to. */
+/* If the marker has found more since then, the next stop only meets once more what young objects and roots refer to; but
+   only so often in a cycle, for what is found may be new. */
 #define GC__MET_BYTES ((size_t)256 << 10)
+#define GC__MET_MOST 3
 
 /* Requests what follows when only work for stops is left to the marker: its remark, or its end. But a reference that was
    taken out of an object before the marker has come there is known only to young objects and roots. So if the marker has
    found much since these were last met, they are met again, and it goes on from there. A remark has met all. */
 GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
-    bool met = gc__counted(&heap->marker->marked_bytes) <= heap->marker->met_bytes + GC__MET_BYTES;
-    met |= __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_MADE || gc__marker_is_spoilt(heap);
-    if (!met) return gc__request_stopped(1, reason, false);
-    bool remark = __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
+    gc__marker *marker = heap->marker;
+    uint8_t made = __atomic_load_n(&marker->remark, __ATOMIC_RELAXED);
+    bool much = gc__counted(&marker->marked_bytes) > marker->met_bytes + GC__MET_BYTES, spoilt = gc__marker_is_spoilt(heap);
+    if (much && !spoilt && made != GC__REMARK_MADE && marker->met_again++ < GC__MET_MOST)
+        return gc__request_stopped(1, reason, false);
+    bool remark = made == GC__REMARK_DUE && !spoilt;
     return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
 }
 

@@ -61,6 +61,7 @@ typedef struct gc__marker {
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
     size_t met_bytes; /* the value of marked_bytes when a collection has last met what young objects and roots refer to */
+    unsigned met_again;           /* collections of this cycle that were made only for that */
     /* The value of marked_bytes in the last cycle, and the bytes of generation 2 when that began; 0: not known. */
     size_t last_bytes, last_old_bytes;
     size_t most_bytes;                /* the size to which generation 2 may grow */

@@ -198,7 +198,7 @@ GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
 
 /* Returns the number of reserved entries. The world is stopped. */
 GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
-    return GC__HAS_MARKER ? gc__min(stores->count, GC__STORES_MOST) : 0;
+    return GC__HAS_MARKER ? gc__min(stores->count, stores->limit) : 0;
 }
 
 /* Returns whether so many slots are remembered that a collection is due. */

@@ -59,18 +59,21 @@ GC__FN bool gc__is_precleaned(uintptr_t object) {
     return gc__shade_bit(gc__region_of(object)->heap->marker->marks, object);
 }
 
-/* Returns whether the handle is clean. If `shaded` is not NULL, shades a marked object's dependent, and sets
-   *shaded. */
-GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
-    uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
-    uintptr_t other = dependent ? __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED) : 0;
+/* Returns whether the handle is clean. If `shaded` is not NULL, shades the object of a strong or pinned handle, or a
+   marked object's dependent, and sets *shaded. */
+GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, gc_handle_kind kind, bool *shaded) {
+    uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED), other = 0, kept = 0;
+    if (kind == GC_HANDLE_DEPENDENT) other = __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED);
     if (gc__place_is_empty(object)) return !other;
-    if (!gc__is_precleaned(object)) return false;
-    if (gc__is_precleaned(other)) return true;
-    if (!shaded) return false;
-    if (gc__is_marking(other)) gc__marker_shade(segment->heap, other);
-    *shaded = true;
-    return gc__is_precleaned(other);
+    if (kind == GC_HANDLE_STRONG || kind == GC_HANDLE_PINNED)
+        kept = object;
+    else if (gc__is_precleaned(object))
+        kept = other;
+    if (shaded && !gc__is_precleaned(kept)) {
+        if (gc__is_marking(kept)) gc__marker_shade(segment->heap, kept);
+        *shaded = true;
+    }
+    return gc__is_precleaned(object) && gc__is_precleaned(other);
 }
 
 /* Determines which of the clump's other handles are clean, too, and sets their precleaned bits. `shaded` as above. */
@@ -82,7 +85,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
     uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL);
     for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
         if (precleaned >> i & 1) continue;
-        bool clean = kind == GC_HANDLE_KINDS || gc__handle_is_clean(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);
+        bool clean = kind == GC_HANDLE_KINDS || gc__handle_is_clean(segment, first + i, kind, shaded);
         precleaned |= (uint16_t)((unsigned)clean << i);
     }
     /* If a store has come in between, the exchange fails, and no handle of the clump is precleaned. */

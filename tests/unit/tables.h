@@ -372,7 +372,44 @@ static void owned_later_than(void (*mark)(void)) {
     scene_close();
 }
 
+/* An old object that the marker has scanned gets a buffer, and in it what nothing else leads to, before the last stop. */
+typedef struct keeper {
+    gc_object header;
+    void **slots;
+    size_t count;
+} keeper;
+static void trace_keeper(void *object, gc_visitor *visitor) {
+    keeper *k = (keeper *)object;
+    if (k->count) gc_visit(visitor, k->slots, k->count, GC_SLOT_OWNED);
+}
+static const gc_type keeper_type = {.bytes = sizeof(keeper), .name = "keeper", .trace = trace_keeper};
+
+static void owned_at_last(void) {
+    void *buffer[1];
+    keeper *strong = NULL;
+    GC_ROOTS(gc, strong);
+    scene_open();
+    strong = gc_new(gc, &keeper_type);
+    full(), full();
+    begin_marking_in_place();
+    mark_some(100);
+    node *holder = last_of(list), *hidden = holder->right;
+    gc_store(gc, &holder->right, NULL);
+    mark_and_settle_all();
+    ok(is_marked(strong) && !is_marked(hidden), "an object was scanned, and another one was not found");
+    gc_remember(gc, strong);
+    buffer[0] = hidden;
+    strong->slots = buffer, strong->count = 1;
+    finish();
+    is(((node *)buffer[0])->value, 4711, "what the object has owned at last lives");
+    ok(gc_heap_verify(heap), "all is in order");
+    strong = NULL;
+    full();
+    scene_close();
+}
+
 static void owned_later(void) {
     owned_later_than(mark_and_settle_all);
     owned_later_than(mark_all);
+    owned_at_last();
 }

@@ -426,8 +426,9 @@ static void overwritten_references(void) {
 
 /* A program takes much out of an object to which the marker has not come, while that has found much elsewhere. The cycle does not
    end with that to trace, but meets what roots refer to once more, and the marker goes on from there. */
-static void much_is_hidden(void) {
-    enum { MANY = 20000, STOPS = 3 };
+static void hide_much(bool in_handle) {
+    enum { MANY = 20000 };
+    const int stops = in_handle ? 2 : 3; /* the marker itself finds what is in a handle */
     vector *many = NULL;
     node *hidden = NULL;
     GC_ROOTS(gc, many, hidden);
@@ -443,15 +444,39 @@ static void much_is_hidden(void) {
     full(), full();
     to_the_scene();
     node *holder = last_of(list);
-    hidden = holder->right;
+    gc_handle handle = gc_handle_create(heap, GC_HANDLE_STRONG, in_handle ? holder->right : NULL);
+    if (!in_handle) hidden = holder->right;
     gc_store(gc, &holder->right, NULL);
-    for (int i = 0; i < STOPS; i++) {
-        mark_all();
-        is(is_marked(last_of(hidden)), i > 0, "what is hidden is marked %s", i ? "then" : "when roots have been met");
+    for (int i = 0; i < stops; i++) {
+        while (gc__marker_turn(heap, 100)) continue;
+        const node *last = last_of(in_handle ? gc_handle_get(handle) : hidden);
+        is(is_marked(last), i > 0 || in_handle, "what is hidden is marked before stop %d", i);
+        if (!i) __atomic_store_n(&heap->threads->asked, true, __ATOMIC_RELAXED);
         remark();
-        is(heap->marking, i < STOPS - 1, "%s", i < STOPS - 1 ? "a stop that does not end the cycle" : "and the third does");
+        is(heap->marking, i < stops - 1, "the last stop of %d ends the cycle", stops);
+        ok(!heap->threads->asked, "threads are not asked for a stop after one");
     }
-    is(last_of(hidden)->value, 0, "all of it survives");
+    is(last_of(in_handle ? gc_handle_get(handle) : hidden)->value, 0, "all of it survives");
+    gc_handle_destroy(heap, handle);
+    scene_close();
+}
+
+static void much_is_hidden(void) {
+    hide_much(false);
+    hide_much(true);
+}
+
+/* What the marker finds may be new each time, so only some stops of a cycle do not end it. */
+static void met_at_most(void) {
+    int stops = 0;
+    scene_open();
+    begin_marking();
+    for (; heap->marking && stops < 10; stops++) {
+        mark_all();
+        heap->marker->marked_bytes += 1 << 20;
+        remark();
+    }
+    is(stops, GC__MET_MOST + 1, "a cycle ends after a few stops");
     scene_close();
 }
 
@@ -1552,7 +1577,7 @@ int main(void) {
     gc_options scarce = TESTED, workers = TESTED;
     scarce.test.scarce_memory = true;
     workers.collector_threads = 3, workers.test.collectors = 7;
-    static void (*const tests[])(void) = {stored_references, much_is_hidden, notes_in_pieces, whole_chunks, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
+    static void (*const tests[])(void) = {stored_references, much_is_hidden, met_at_most, notes_in_pieces, whole_chunks, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, planes_are_counted, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, passes, settled_handles, emptied_dependents, settled_finalizers, remarked_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
