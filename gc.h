@@ -5296,7 +5296,6 @@ typedef struct gc__region {
     uint8_t unscanned; /* the work that concurrent marking has left there: GC__UNSCANNED and others; atomic */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
-    bool born_into;    /* objects were born in it since the last marking beside mutators */
     bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
     bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
     uint8_t plane; /* the plane of its mark bits; changes with the world stopped */
@@ -6833,7 +6832,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
-    region->is_slid_into = region->born_into = false;
+    region->is_slid_into = false;
     region->stale = true;
     region->offset_table = NULL;
 }
@@ -8155,7 +8154,6 @@ GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *wi
         gc__region *region = large ? NULL : gc__born_take_sparse(heap);
         if (!region && gc__born_has_regions(heap)) region = gc__born_take_fresh(heap);
         if (!region) return false;
-        region->born_into |= !heap->marking;
         gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
         if (large) {
             region->hole = gc__region_end(region);
@@ -8959,7 +8957,6 @@ typedef struct gc__pace {
     bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     size_t born_bytes; /* the first value of heap->born_left, after the last nursery that was traced */
-    size_t born_waits, born_waited; /* cycles until objects may be born old again, and how many there were at first */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
     bool fills_holes;
@@ -9028,8 +9025,6 @@ typedef struct gc__cycle {
     size_t young_staying_bytes, young_kept_bytes;
     /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
     size_t staying_bytes, staying_kept_bytes;
-    /* Bytes in regions where objects were born between two cycles: before the second cycle, and how many it has found alive. */
-    size_t born_bytes, born_kept_bytes;
     gc__small_regions old_small;         /* of generation 2, after a full collection */
     gc__region *condemned_old;           /* the list of old regions with what the marker has marked; NULL: none is condemned */
     gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
@@ -14134,25 +14129,11 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
 /* Objects that are born old take at most 1/n of the growth before a nursery is traced. */
 #define GC__BORN_PART 4
 #define GC__BORN_HOLES 32 /* none are if there are no regions for them, and less than 1/n of the limit is in holes */
-#define GC__BORN_WORTH 40 /* none are for some cycles if less than this percentage of them has lived until the next cycle, */
-#define GC__BORN_WAITS 63 /* for three at first, and at most for so many */
-
-/* Learns at the end of a cycle what has become of the objects that were born old before it. */
-GC__COLD void gc__pace_born_note(gc_heap *heap) {
-    gc__pace *pace = heap->pace;
-    size_t born = heap->cycle->born_bytes;
-    pace->born_waits -= pace->born_waits != 0;
-    if (born >= GC__NURSERY_MIN) {
-        bool dies = heap->cycle->born_kept_bytes < born / 100 * GC__BORN_WORTH;
-        pace->born_waits = pace->born_waited = dies ? gc__min(2 * pace->born_waited + 3, GC__BORN_WAITS) : 0;
-    }
-    heap->born_left = pace->born_waits ? 0 : pace->born_bytes;
-}
 
 /* Decides after a collection how much is born old before a nursery is traced. */
 GC__COLD void gc__pace_born(gc_heap *heap) {
     if (!GC__HAS_MARKER) return;
-    if (gc__is_mark_end(heap)) gc__pace_born_note(heap);
+    if (gc__is_mark_end(heap)) heap->born_left = heap->pace->born_bytes;
     bool holes = gc__counted(&heap->unlisted_bytes) >= heap->limit_bytes / GC__BORN_HOLES;
     if (!holes && !gc__born_has_regions(heap)) heap->born_left = 0;
     if (heap->options.test.born_old) heap->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
@@ -14169,7 +14150,7 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
     size_t born = gc__min(2 * heap->pace->born_bytes + heap->pace->nursery_bytes, gc__growth_due(heap) / GC__BORN_PART);
-    heap->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL && !heap->pace->born_waits ? born : 0;
+    heap->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
 }
 
 /* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,
@@ -14561,10 +14542,10 @@ GC__FN size_t gc__marking_room(const gc_heap *heap) {
     return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
-/* Returns how much the heap may grow during a cycle. */
+/* Returns how long before its threshold a cycle begins, in bytes: the heap ends there if it grows as in the last one. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
-    size_t growth = gc__growth_due(heap);
-    return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
+    size_t growth = gc__growth_due(heap), likely = heap->marker->grown_bytes + heap->pace->nursery_bytes;
+    return gc__min(gc__max(likely, growth / 8), growth / 2);
 }
 
 /* Returns whether a cycle that starts now could run out of room before it ends. While some regions are stale, which
@@ -17392,7 +17373,6 @@ GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2)
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
-    region->born_into = false;
     if (region->target < region->generation) heap->collection.demoted_bytes += region->live_bytes;
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
@@ -17427,16 +17407,13 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
    concurrently later. Clearing it for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
-    size_t born = region->born_bytes, before = region->live_bytes - gc__min(region->live_bytes, born);
-    region->live_bytes = region->next_live_bytes + born;
+    region->live_bytes = region->next_live_bytes + region->born_bytes;
     region->next_live_bytes = region->born_bytes = 0;
     region->unscanned = 0;
     region->target = 2;
     region->condemned = heap->collection.number;
     gc__region_set_plane(region, heap->mark_plane);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
-    heap->cycle->born_bytes += region->born_into ? before : 0;
-    heap->cycle->born_kept_bytes += region->born_into ? region->live_bytes - gc__min(region->live_bytes, born) : 0;
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;
     if (region->kind == GC__LARGE)
@@ -18072,7 +18049,7 @@ GC__FN void gc__cycle_open(gc_heap *heap) {
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
-    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = heap->cycle->born_bytes = heap->cycle->born_kept_bytes = 0;
+    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = 0;
     heap->cycle->young_staying_bytes = heap->cycle->young_kept_bytes = 0;
     gc__heap_flush_for_callbacks(heap);
     gc__log_flush();

@@ -31,7 +31,7 @@ GC__FN void gc__cycle_open(gc_heap *heap) {
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
-    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = heap->cycle->born_bytes = heap->cycle->born_kept_bytes = 0;
+    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = 0;
     heap->cycle->young_staying_bytes = heap->cycle->young_kept_bytes = 0;
     gc__heap_flush_for_callbacks(heap);
     gc__log_flush();

@@ -40,7 +40,6 @@ GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2)
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
-    region->born_into = false;
     if (region->target < region->generation) heap->collection.demoted_bytes += region->live_bytes;
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
@@ -75,16 +74,13 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
    concurrently later. Clearing it for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
-    size_t born = region->born_bytes, before = region->live_bytes - gc__min(region->live_bytes, born);
-    region->live_bytes = region->next_live_bytes + born;
+    region->live_bytes = region->next_live_bytes + region->born_bytes;
     region->next_live_bytes = region->born_bytes = 0;
     region->unscanned = 0;
     region->target = 2;
     region->condemned = heap->collection.number;
     gc__region_set_plane(region, heap->mark_plane);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
-    heap->cycle->born_bytes += region->born_into ? before : 0;
-    heap->cycle->born_kept_bytes += region->born_into ? region->live_bytes - gc__min(region->live_bytes, born) : 0;
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;
     if (region->kind == GC__LARGE)

@@ -88,10 +88,10 @@ GC__FN size_t gc__marking_room(const gc_heap *heap) {
     return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
-/* Returns how much the heap may grow during a cycle. */
+/* Returns how long before its threshold a cycle begins, in bytes: the heap ends there if it grows as in the last one. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
-    size_t growth = gc__growth_due(heap);
-    return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
+    size_t growth = gc__growth_due(heap), likely = heap->marker->grown_bytes + heap->pace->nursery_bytes;
+    return gc__min(gc__max(likely, growth / 8), growth / 2);
 }
 
 /* Returns whether a cycle that starts now could run out of room before it ends. While some regions are stale, which

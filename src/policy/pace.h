@@ -207,25 +207,11 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
 /* Objects that are born old take at most 1/n of the growth before a nursery is traced. */
 #define GC__BORN_PART 4
 #define GC__BORN_HOLES 32 /* none are if there are no regions for them, and less than 1/n of the limit is in holes */
-#define GC__BORN_WORTH 40 /* none are for some cycles if less than this percentage of them has lived until the next cycle, */
-#define GC__BORN_WAITS 63 /* for three at first, and at most for so many */
-
-/* Learns at the end of a cycle what has become of the objects that were born old before it. */
-GC__COLD void gc__pace_born_note(gc_heap *heap) {
-    gc__pace *pace = heap->pace;
-    size_t born = heap->cycle->born_bytes;
-    pace->born_waits -= pace->born_waits != 0;
-    if (born >= GC__NURSERY_MIN) {
-        bool dies = heap->cycle->born_kept_bytes < born / 100 * GC__BORN_WORTH;
-        pace->born_waits = pace->born_waited = dies ? gc__min(2 * pace->born_waited + 3, GC__BORN_WAITS) : 0;
-    }
-    heap->born_left = pace->born_waits ? 0 : pace->born_bytes;
-}
 
 /* Decides after a collection how much is born old before a nursery is traced. */
 GC__COLD void gc__pace_born(gc_heap *heap) {
     if (!GC__HAS_MARKER) return;
-    if (gc__is_mark_end(heap)) gc__pace_born_note(heap);
+    if (gc__is_mark_end(heap)) heap->born_left = heap->pace->born_bytes;
     bool holes = gc__counted(&heap->unlisted_bytes) >= heap->limit_bytes / GC__BORN_HOLES;
     if (!holes && !gc__born_has_regions(heap)) heap->born_left = 0;
     if (heap->options.test.born_old) heap->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
@@ -242,7 +228,7 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
     size_t born = gc__min(2 * heap->pace->born_bytes + heap->pace->nursery_bytes, gc__growth_due(heap) / GC__BORN_PART);
-    heap->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL && !heap->pace->born_waits ? born : 0;
+    heap->born_left = heap->pace->born_bytes = percent >= GC__SURVIVAL_FULL ? born : 0;
 }
 
 /* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,

@@ -163,7 +163,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
-    region->is_slid_into = region->born_into = false;
+    region->is_slid_into = false;
     region->stale = true;
     region->offset_table = NULL;
 }

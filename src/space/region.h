@@ -48,7 +48,6 @@ typedef struct gc__region {
     uint8_t unscanned; /* the work that concurrent marking has left there: GC__UNSCANNED and others; atomic */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
-    bool born_into;    /* objects were born in it since the last marking beside mutators */
     bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
     bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
     uint8_t plane; /* the plane of its mark bits; changes with the world stopped */

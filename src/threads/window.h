@@ -311,7 +311,6 @@ GC__COLD bool gc__born_open(gc_heap *heap, gc__local_spans *spans, gc_window *wi
         gc__region *region = large ? NULL : gc__born_take_sparse(heap);
         if (!region && gc__born_has_regions(heap)) region = gc__born_take_fresh(heap);
         if (!region) return false;
-        region->born_into |= !heap->marking;
         gc__count(&heap->born_bytes, GC_REGION_BYTES - gc__min(region->live_bytes, GC_REGION_BYTES));
         if (large) {
             region->hole = gc__region_end(region);

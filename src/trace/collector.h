@@ -94,7 +94,6 @@ typedef struct gc__pace {
     bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     size_t born_bytes; /* the first value of heap->born_left, after the last nursery that was traced */
-    size_t born_waits, born_waited; /* cycles until objects may be born old again, and how many there were at first */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
     bool fills_holes;
@@ -163,8 +162,6 @@ typedef struct gc__cycle {
     size_t young_staying_bytes, young_kept_bytes;
     /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
     size_t staying_bytes, staying_kept_bytes;
-    /* Bytes in regions where objects were born between two cycles: before the second cycle, and how many it has found alive. */
-    size_t born_bytes, born_kept_bytes;
     gc__small_regions old_small;         /* of generation 2, after a full collection */
     gc__region *condemned_old;           /* the list of old regions with what the marker has marked; NULL: none is condemned */
     gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */

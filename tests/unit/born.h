@@ -147,24 +147,6 @@ static void born_are_counted(void) {
     is(stats().generation_bytes[2], before + 2 * sizeof(traced), "the others are freed");
 }
 
-/* What has become of the objects that were born old between two cycles is counted, whoever marks them in the end. */
-static void born_that_die_are_counted(void) {
-    vector *held = NULL;
-    GC_ROOTS(gc, held);
-    full();
-    be_born(true);
-    held = new_vector(100);
-    for (size_t i = 0; i < 2000; i++) gc_store(gc, &held->items[i % 100], new_node(i));
-    size_t bytes = stats().generation_bytes[2];
-    begin_marking();
-    mark_all();
-    finish();
-    const gc__cycle *cycle = heap->cycle;
-    ok(cycle->born_bytes > 1900 * sizeof(node) && cycle->born_bytes <= bytes, "%zu bytes were born old", cycle->born_bytes);
-    ok(cycle->born_kept_bytes >= 100 * sizeof(node) && cycle->born_kept_bytes < cycle->born_bytes / 4, "of which %zu are left",
-       cycle->born_kept_bytes);
-}
-
 /* An array that is born old grows, also after it has become known. */
 static void born_arrays_grow(void) {
     vector *array = NULL;

@@ -1608,10 +1608,10 @@ int main(void) {
     born.test.born_old = true;
     run(many_are_met, tested), run(strange_words_are_stored, tested);
     run(objects_are_born_old, born), run(born_refer_to_young, born), run(holes_are_born_into, born);
-    run(born_while_marking, born), run(born_are_counted, born), run(born_that_die_are_counted, born);
+    run(born_while_marking, born), run(born_are_counted, born);
     run(born_arrays_grow, born);
     born.collector_threads = 3, born.test.collectors = 7;
-    run(objects_are_born_old, born), run(born_that_die_are_counted, born);
+    run(objects_are_born_old, born);
     gc_options candidate = TESTED;
     candidate.test.candidates = true;
     run(regions_leave, candidate);
