@@ -11655,9 +11655,12 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
                         "gc_remember; or report them from scan_roots, or set options.non_generational");
 }
 
-/* Returns whether the object that is visited, if it is marked, was marked by the marker: not what the final mark copies. */
-GC__FN bool gc__is_of_marking(const gc__worker *worker) {
-    return gc__heap_is_marking(worker->heap) && (worker->edges & GC__EDGES_CANDIDATE || !(worker->edges & GC__EDGES_SHADE));
+/* Returns whether the visit may come after that of the marker: in a collection of a cycle, but in the final mark only from
+   a card or slot, where nothing is shaded. What is copied there is traced as a whole. The marker makes its own objects
+   wait, and traces those in a remark. */
+GC__FN bool gc__is_after_marker(const gc__worker *worker) {
+    if (!gc__heap_is_marking(worker->heap) || gc__is_concurrent(worker)) return false;
+    return worker->edges & GC__EDGES_CANDIDATE || !(worker->edges & GC__EDGES_SHADE);
 }
 
 /* Makes the traced object, which reports slots outside of itself, wait for the final pause. It may not have had
@@ -11683,7 +11686,7 @@ GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
 
 GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, gc_word *slots, size_t count, bool value) {
     if (gc__in_arena((uintptr_t)slots)) return;
-    if (count && gc__is_of_marking(worker)) gc__owner_waits(worker);
+    if (count && gc__is_after_marker(worker)) gc__owner_waits(worker);
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(gc__slot_at(slots, i, value), value);
 }
 
@@ -11719,7 +11722,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     bool strong_keys = !listed || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!listed || entries->kind == GC_WEAK_KEYS);
     const uintptr_t bytes = entries->entry_bytes, keys = (uintptr_t)entries->keys;
-    if (GC__UNLIKELY(gc__is_of_marking(worker)) && !gc__in_arena(low)) gc__owner_waits(worker);
+    if (GC__UNLIKELY(gc__is_after_marker(worker)) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
         if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
@@ -11740,7 +11743,7 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
     bool value = gc__flags_value(stack->flags);
     uintptr_t top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
-    if (GC__UNLIKELY(gc__is_of_marking(worker))) gc__owner_waits(worker);
+    if (GC__UNLIKELY(gc__is_after_marker(worker))) gc__owner_waits(worker);
     if (many) gc__lock_take(&worker->workers->space); /* two workers may have marked the same owner */
     uintptr_t from = gc__stack_begin(stack, worker->whole_stacks ? 2 : gc__roots_generation(worker->heap));
     gc__stack_note_bounds(stack, from, part->frame);
@@ -14133,7 +14136,7 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
 /* Decides after a collection how much is born old before a nursery is traced. */
 GC__COLD void gc__pace_born(gc_heap *heap) {
     if (!GC__HAS_MARKER) return;
-    if (gc__is_mark_end(heap)) heap->born_left = heap->pace->born_bytes;
+    if (gc__is_mark_end(heap)) heap->born_left = gc__min(heap->pace->born_bytes, gc__growth_due(heap) / GC__BORN_PART);
     bool holes = gc__counted(&heap->unlisted_bytes) >= heap->limit_bytes / GC__BORN_HOLES;
     if (!holes && !gc__born_has_regions(heap)) heap->born_left = 0;
     if (heap->options.test.born_old) heap->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;
@@ -14542,7 +14545,8 @@ GC__FN size_t gc__marking_room(const gc_heap *heap) {
     return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
-/* Returns how long before its threshold a cycle begins, in bytes: the heap ends there if it grows as in the last one. */
+/* Returns how many bytes before its threshold a cycle begins: by how much the heap has grown during the last one, but an
+   eighth to a half of the growth. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     size_t growth = gc__growth_due(heap), likely = heap->marker->grown_bytes + heap->pace->nursery_bytes;
     return gc__min(gc__max(likely, growth / 8), growth / 2);
@@ -14758,7 +14762,7 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
 }
 
 /* If the marker has found more since then, the next stop only meets once more what young objects and roots refer to; but
-   only so often in a cycle, for what is found may be new. */
+   only so often in a cycle, which would not end where new objects are found all the time. */
 #define GC__MET_BYTES ((size_t)256 << 10)
 #define GC__MET_MOST 3
 
@@ -17799,7 +17803,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted;
     if (gc__heap_is_marking(heap)) {
-        if (heap->collection.generation) marker->met_bytes = gc__counted(&marker->marked_bytes);
+        if (heap->collection.generation && !heap->collection.left_out) marker->met_bytes = gc__counted(&marker->marked_bytes);
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
         gc__preclean_allow(&heap->handles->preclean);

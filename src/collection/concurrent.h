@@ -137,7 +137,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted;
     if (gc__heap_is_marking(heap)) {
-        if (heap->collection.generation) marker->met_bytes = gc__counted(&marker->marked_bytes);
+        if (heap->collection.generation && !heap->collection.left_out) marker->met_bytes = gc__counted(&marker->marked_bytes);
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
         gc__preclean_allow(&heap->handles->preclean);

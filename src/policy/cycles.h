@@ -88,7 +88,8 @@ GC__FN size_t gc__marking_room(const gc_heap *heap) {
     return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
-/* Returns how long before its threshold a cycle begins, in bytes: the heap ends there if it grows as in the last one. */
+/* Returns how many bytes before its threshold a cycle begins: by how much the heap has grown during the last one, but an
+   eighth to a half of the growth. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     size_t growth = gc__growth_due(heap), likely = heap->marker->grown_bytes + heap->pace->nursery_bytes;
     return gc__min(gc__max(likely, growth / 8), growth / 2);

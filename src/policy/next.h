@@ -48,7 +48,7 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
 }
 
 /* If the marker has found more since then, the next stop only meets once more what young objects and roots refer to; but
-   only so often in a cycle, for what is found may be new. */
+   only so often in a cycle, which would not end where new objects are found all the time. */
 #define GC__MET_BYTES ((size_t)256 << 10)
 #define GC__MET_MOST 3
 

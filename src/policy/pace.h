@@ -211,7 +211,7 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
 /* Decides after a collection how much is born old before a nursery is traced. */
 GC__COLD void gc__pace_born(gc_heap *heap) {
     if (!GC__HAS_MARKER) return;
-    if (gc__is_mark_end(heap)) heap->born_left = heap->pace->born_bytes;
+    if (gc__is_mark_end(heap)) heap->born_left = gc__min(heap->pace->born_bytes, gc__growth_due(heap) / GC__BORN_PART);
     bool holes = gc__counted(&heap->unlisted_bytes) >= heap->limit_bytes / GC__BORN_HOLES;
     if (!holes && !gc__born_has_regions(heap)) heap->born_left = 0;
     if (heap->options.test.born_old) heap->born_left = heap->collection.number % 2 ? GC__BUDGET_MOST : 0;

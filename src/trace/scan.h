@@ -38,9 +38,12 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
                         "gc_remember; or report them from scan_roots, or set options.non_generational");
 }
 
-/* Returns whether the object that is visited, if it is marked, was marked by the marker: not what the final mark copies. */
-GC__FN bool gc__is_of_marking(const gc__worker *worker) {
-    return gc__heap_is_marking(worker->heap) && (worker->edges & GC__EDGES_CANDIDATE || !(worker->edges & GC__EDGES_SHADE));
+/* Returns whether the visit may come after that of the marker: in a collection of a cycle, but in the final mark only from
+   a card or slot, where nothing is shaded. What is copied there is traced as a whole. The marker makes its own objects
+   wait, and traces those in a remark. */
+GC__FN bool gc__is_after_marker(const gc__worker *worker) {
+    if (!gc__heap_is_marking(worker->heap) || gc__is_concurrent(worker)) return false;
+    return worker->edges & GC__EDGES_CANDIDATE || !(worker->edges & GC__EDGES_SHADE);
 }
 
 /* Makes the traced object, which reports slots outside of itself, wait for the final pause. It may not have had
@@ -66,7 +69,7 @@ GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
 
 GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, gc_word *slots, size_t count, bool value) {
     if (gc__in_arena((uintptr_t)slots)) return;
-    if (count && gc__is_of_marking(worker)) gc__owner_waits(worker);
+    if (count && gc__is_after_marker(worker)) gc__owner_waits(worker);
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(gc__slot_at(slots, i, value), value);
 }
 
@@ -102,7 +105,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     bool strong_keys = !listed || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!listed || entries->kind == GC_WEAK_KEYS);
     const uintptr_t bytes = entries->entry_bytes, keys = (uintptr_t)entries->keys;
-    if (GC__UNLIKELY(gc__is_of_marking(worker)) && !gc__in_arena(low)) gc__owner_waits(worker);
+    if (GC__UNLIKELY(gc__is_after_marker(worker)) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
         if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
@@ -123,7 +126,7 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
     bool value = gc__flags_value(stack->flags);
     uintptr_t top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
-    if (GC__UNLIKELY(gc__is_of_marking(worker))) gc__owner_waits(worker);
+    if (GC__UNLIKELY(gc__is_after_marker(worker))) gc__owner_waits(worker);
     if (many) gc__lock_take(&worker->workers->space); /* two workers may have marked the same owner */
     uintptr_t from = gc__stack_begin(stack, worker->whole_stacks ? 2 : gc__roots_generation(worker->heap));
     gc__stack_note_bounds(stack, from, part->frame);

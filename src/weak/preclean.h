@@ -3,8 +3,9 @@
 
    They are processed in pieces. A piece is clean if all objects to which it refers, weakly or not, are of generation 2,
    marked, and will not move: the final mark would change nothing there. The marker makes passes over the pieces of a
-   kind, and shades strong parts on the way: the dependent of a marked object, a value of a marked key. Since that may
-   lead to the object of another piece, more passes follow. A clean piece stays so until somebody stores to it:
+   kind, and shades strong parts on the way: the object of a strong or pinned handle, the dependent of a marked object,
+   a value of a marked key. Since that may lead to the object of another piece, more passes follow. A clean piece stays
+   so until somebody stores to it:
 
    * A handle is stored to without a lock. Each store clears the precleaned bits of its clump, after the place was
      written. An empty handle is clean only if it has no dependent, since the dependent is dropped, and may be dead.
@@ -69,8 +70,8 @@ GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, gc_ha
         kept = object;
     else if (gc__is_precleaned(object))
         kept = other;
-    if (shaded && !gc__is_precleaned(kept)) {
-        if (gc__is_marking(kept)) gc__marker_shade(segment->heap, kept);
+    if (shaded && !gc__is_precleaned(kept) && gc__is_marking(kept)) {
+        gc__marker_shade(segment->heap, kept);
         *shaded = true;
     }
     return gc__is_precleaned(object) && gc__is_precleaned(other);

@@ -408,8 +408,31 @@ static void owned_at_last(void) {
     scene_close();
 }
 
+/* Several owners in a remark, which traces each of them once. */
+static void owners_in_a_remark(void) {
+    void *buffers[2][1] = {{NULL}, {NULL}};
+    keeper *first = NULL, *second = NULL;
+    node *dead = NULL;
+    GC_ROOTS(gc, first, second, dead);
+    first = gc_new(gc, &keeper_type), second = gc_new(gc, &keeper_type), dead = new_node(1);
+    gc_remember(gc, first), gc_remember(gc, second);
+    first->slots = buffers[0], second->slots = buffers[1], first->count = second->count = 1;
+    gc_finalizer_register(gc, dead, &counting);
+    full(), full();
+    dead = NULL;
+    begin_marking_in_place();
+    mark_and_settle_all();
+    remark();
+    ok(heap->marking && heap->marker->remark == GC__REMARK_MADE, "a remark with two owners ends");
+    mark_and_settle_all();
+    finish();
+    gc_finalizer_run(gc, SIZE_MAX);
+    ok(!heap->marking && gc_heap_verify(heap), "and so does the cycle");
+}
+
 static void owned_later(void) {
     owned_later_than(mark_and_settle_all);
     owned_later_than(mark_all);
     owned_at_last();
+    owners_in_a_remark();
 }
