@@ -9280,7 +9280,7 @@ typedef uintptr_t gc__store;
 enum { GC__CHUNK_NEXT, GC__CHUNK_EPOCH, GC__CHUNK_FIRST }; /* a whole chunk's next; an untaken one's epoch; the first entry */
 #define GC__STORE_TAG ((uintptr_t)3)
 #define GC__STORE_CANDIDATE ((uintptr_t)3)
-#define GC__STORE_WORD ((uintptr_t)4) /* without a tag: the rest is not a slot, but what was stored; 0: nothing */
+#define GC__STORE_WORD ((uintptr_t)4) /* without a tag: the rest is not a slot, but what was stored */
 #define GC__STORE_OWNED ((uintptr_t)1)   /* in the slot with which gc_store_in calls the barrier: it is the owner */
 
 typedef struct gc__store_buffer {
@@ -14771,12 +14771,12 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
    found much since these were last met, they are met again, and it goes on from there. A remark has met all. */
 GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
     gc__marker *marker = heap->marker;
-    uint8_t made = __atomic_load_n(&marker->remark, __ATOMIC_RELAXED);
+    uint8_t remark = __atomic_load_n(&marker->remark, __ATOMIC_RELAXED);
     bool much = gc__counted(&marker->marked_bytes) > marker->met_bytes + GC__MET_BYTES, spoilt = gc__marker_is_spoilt(heap);
-    if (much && !spoilt && made != GC__REMARK_MADE && marker->met_again++ < GC__MET_MOST)
+    if (much && !spoilt && remark != GC__REMARK_MADE && marker->met_again++ < GC__MET_MOST)
         return gc__request_stopped(1, reason, false);
-    bool remark = made == GC__REMARK_DUE && !spoilt;
-    return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
+    bool due = remark == GC__REMARK_DUE && !spoilt;
+    return due ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
 }
 
 /* Returns whether a cycle is due. `full`: a full collection would be due if there were no cycles. */

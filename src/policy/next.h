@@ -57,12 +57,12 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
    found much since these were last met, they are met again, and it goes on from there. A remark has met all. */
 GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
     gc__marker *marker = heap->marker;
-    uint8_t made = __atomic_load_n(&marker->remark, __ATOMIC_RELAXED);
+    uint8_t remark = __atomic_load_n(&marker->remark, __ATOMIC_RELAXED);
     bool much = gc__counted(&marker->marked_bytes) > marker->met_bytes + GC__MET_BYTES, spoilt = gc__marker_is_spoilt(heap);
-    if (much && !spoilt && made != GC__REMARK_MADE && marker->met_again++ < GC__MET_MOST)
+    if (much && !spoilt && remark != GC__REMARK_MADE && marker->met_again++ < GC__MET_MOST)
         return gc__request_stopped(1, reason, false);
-    bool remark = made == GC__REMARK_DUE && !spoilt;
-    return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
+    bool due = remark == GC__REMARK_DUE && !spoilt;
+    return due ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
 }
 
 /* Returns whether a cycle is due. `full`: a full collection would be due if there were no cycles. */

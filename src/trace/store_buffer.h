@@ -32,7 +32,7 @@ typedef uintptr_t gc__store;
 enum { GC__CHUNK_NEXT, GC__CHUNK_EPOCH, GC__CHUNK_FIRST }; /* a whole chunk's next; an untaken one's epoch; the first entry */
 #define GC__STORE_TAG ((uintptr_t)3)
 #define GC__STORE_CANDIDATE ((uintptr_t)3)
-#define GC__STORE_WORD ((uintptr_t)4) /* without a tag: the rest is not a slot, but what was stored; 0: nothing */
+#define GC__STORE_WORD ((uintptr_t)4) /* without a tag: the rest is not a slot, but what was stored */
 #define GC__STORE_OWNED ((uintptr_t)1)   /* in the slot with which gc_store_in calls the barrier: it is the owner */
 
 typedef struct gc__store_buffer {

@@ -63,18 +63,17 @@ GC__FN bool gc__is_precleaned(uintptr_t object) {
 /* Returns whether the handle is clean. If `shaded` is not NULL, shades the object of a strong or pinned handle, or a
    marked object's dependent, and sets *shaded. */
 GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, gc_handle_kind kind, bool *shaded) {
-    uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED), other = 0, kept = 0;
+    uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED), other = 0;
     if (kind == GC_HANDLE_DEPENDENT) other = __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED);
     if (gc__place_is_empty(object)) return !other;
-    if (kind == GC_HANDLE_STRONG || kind == GC_HANDLE_PINNED)
-        kept = object;
-    else if (gc__is_precleaned(object))
-        kept = other;
-    if (shaded && !gc__is_precleaned(kept) && gc__is_marking(kept)) {
-        gc__marker_shade(segment->heap, kept);
-        *shaded = true;
-    }
-    return gc__is_precleaned(object) && gc__is_precleaned(other);
+    bool strong = kind == GC_HANDLE_STRONG || kind == GC_HANDLE_PINNED;
+    if (!strong && !gc__is_precleaned(object)) return false;
+    uintptr_t kept = strong ? object : other;
+    if (gc__is_precleaned(kept)) return true;
+    if (!shaded || !gc__is_marking(kept)) return false;
+    gc__marker_shade(segment->heap, kept);
+    *shaded = true;
+    return gc__is_precleaned(kept);
 }
 
 /* Determines which of the clump's other handles are clean, too, and sets their precleaned bits. `shaded` as above. */

@@ -12,16 +12,15 @@
 
    The claims: at the end everything reachable is marked; each marked object was counted once; the marker reads no object without a
    start bit, except slots that were logged for references to object 1, so with STAYS none; slots which refer to object 1 are
-   recorded.
-   With LATE_SHADE the referent is shaded after both bits are set. Spin has found no error in that in any of the runs, since until
-   then the owner's register has what it stores, and stops wait for the flush: the order does not matter.
+   recorded. With LATE_SHADE the referent is shaded after both bits are set. Spin has found no error in that in any of the runs,
+   since until then the owner's register has what it stores, and stops wait for the flush: the order does not matter.
 
    Faults: NO_START: the marker does not look for start bits. LATE_FILLED: the region is FILLED only when its window is flushed.
    START_FIRST: the start bit is set before the mark bit. UNTESTED: the marker sets a mark bit without a test. PLAIN_MARK: a flush
    sets it by a load and a store. UNSHADED: a flush does not shade. UNRECORDED: nor does it record slots. UNLOGGED: others store
-   without a barrier while there is no start bit. UNSTORED, with STAYS: entries are empty. PASSED_SLOT:
-   the marker passes over logged slots of objects without a start bit. LATE_FLUSH: the last stop takes what was logged, and then
-   flushes. UNFLUSHED: it does not flush. UNSAFE: a window is flushed while its owner stores. */
+   without a barrier while there is no start bit. UNSTORED, with STAYS: entries are empty. PASSED_SLOT: the marker passes over
+   logged slots of objects without a start bit. LATE_FLUSH: the last stop takes what was logged, and then flushes. UNFLUSHED: it
+   does not flush. UNSAFE: a window is flushed while its owner stores. */
 #define ROOT 0
 #define WEAK 1
 #define NEW 2

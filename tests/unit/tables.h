@@ -373,23 +373,13 @@ static void owned_later_than(void (*mark)(void)) {
 }
 
 /* An old object that the marker has scanned gets a buffer, and in it what nothing else leads to, before the last stop. */
-typedef struct keeper {
-    gc_object header;
-    void **slots;
-    size_t count;
-} keeper;
-static void trace_keeper(void *object, gc_visitor *visitor) {
-    keeper *k = (keeper *)object;
-    if (k->count) gc_visit(visitor, k->slots, k->count, GC_SLOT_OWNED);
-}
-static const gc_type keeper_type = {.bytes = sizeof(keeper), .name = "keeper", .trace = trace_keeper};
-
 static void owned_at_last(void) {
     void *buffer[1];
-    keeper *strong = NULL;
+    owner *strong = NULL;
     GC_ROOTS(gc, strong);
     scene_open();
-    strong = gc_new(gc, &keeper_type);
+    strong = gc_new(gc, &owner_type);
+    strong->strong = true;
     full(), full();
     begin_marking_in_place();
     mark_some(100);
@@ -399,7 +389,7 @@ static void owned_at_last(void) {
     ok(is_marked(strong) && !is_marked(hidden), "an object was scanned, and another one was not found");
     gc_remember(gc, strong);
     buffer[0] = hidden;
-    strong->slots = buffer, strong->count = 1;
+    own_later(strong, buffer, 1);
     finish();
     is(((node *)buffer[0])->value, 4711, "what the object has owned at last lives");
     ok(gc_heap_verify(heap), "all is in order");
@@ -411,12 +401,13 @@ static void owned_at_last(void) {
 /* Several owners in a remark, which traces each of them once. */
 static void owners_in_a_remark(void) {
     void *buffers[2][1] = {{NULL}, {NULL}};
-    keeper *first = NULL, *second = NULL;
+    owner *first = NULL, *second = NULL;
     node *dead = NULL;
     GC_ROOTS(gc, first, second, dead);
-    first = gc_new(gc, &keeper_type), second = gc_new(gc, &keeper_type), dead = new_node(1);
+    first = gc_new(gc, &owner_type), second = gc_new(gc, &owner_type), dead = new_node(1);
+    first->strong = second->strong = true;
     gc_remember(gc, first), gc_remember(gc, second);
-    first->slots = buffers[0], second->slots = buffers[1], first->count = second->count = 1;
+    own_later(first, buffers[0], 1), own_later(second, buffers[1], 1);
     gc_finalizer_register(gc, dead, &counting);
     full(), full();
     dead = NULL;
