@@ -811,7 +811,7 @@ typedef struct gc_options {
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
-       barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
+       barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do only with write watch. A warning
        says what stands against it; it is off until the first full collection, or change of limits, after that has changed.
        If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if all are in
        preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By
@@ -861,6 +861,7 @@ typedef struct gc_options {
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
        and gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
+    bool initializing_barriers; /* the host runs the barrier for stores into new objects, too, so these need no look at all their slots */
     /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Called during
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */
@@ -1634,7 +1635,8 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only stores by barriers are seen, neither what initializes new objects nor what a collection
-   moves; a page whose objects have moved away is forgotten. So take pages before each collection, or use non_moving.
+   moves; a page whose objects have moved away is forgotten, and so are pages that are taken to mark objects concurrently.
+   So take pages before each collection, or use non_moving.
    Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
 GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most);
 /* Stacks of values, or of records that begin with one, as interpreters have them: one for each coroutine, in memory outside
@@ -6017,6 +6019,9 @@ GC__FN void gc__card_clear(uintptr_t address) {
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
 }
 
+/* Returns the end of the page of write watch. */
+GC__FN uintptr_t gc__watched_end(uintptr_t address) { return (address | (((uintptr_t)1 << GC_WATCH_SHIFT) - 1)) + 1; }
+
 /* Returns the start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 bytes at a time. */
 GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     while (from < end) {
@@ -7907,6 +7912,7 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
+    if (heap->options.initializing_barriers) return;
     if (!gc__counted(&heap->generation_bytes[0]) && !gc__counted(&heap->generation_bytes[1]) && !heap->nursery_survivor_bytes)
         return; /* there is no young object to which these may refer */
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
@@ -10197,6 +10203,9 @@ typedef struct gc__preclean {
 
 enum { GC__REMARK_NEEDLESS, GC__REMARK_DUE, GC__REMARK_MADE };
 
+/* Whether there may be marker->pages. */
+#define GC__HAS_PAGES (GC__HAS_MARKER && (GC_HAS_MODEL || gc__barrier_may_watch()))
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
     gc__worker worker; /* its mark stack has the grey objects */
@@ -10224,6 +10233,7 @@ typedef struct gc__marker {
     gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
+    gc__words pages; /* addresses in pages whose marked objects are to be scanned there: what barriers have seen stored to, and large ones */
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
     size_t slots_most;            /* the most slots that are recorded */
     /* The first candidate region; the candidates are consecutive in their list; NULL: none. */
@@ -10326,6 +10336,27 @@ GC__IN_BARRIER GC__FN uintptr_t gc__shade_decode(uintptr_t word) {
 /* Returns whether a word from anywhere leads to where an object may be that is being marked in this heap. */
 GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
+}
+
+/* Appends the word to those that will be looked at together if an object that is being marked may be there. Returns how many there are then. */
+GC__INLINED size_t gc__shade_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
+    if (!gc__shade_is_sound(heap, word)) return count;
+    __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
+    words[count] = word;
+    return count + 1;
+}
+
+/* Drops those words that refer to marked objects, as most do, and prefetches the others. Returns how many are left. */
+GC__INLINED size_t gc__shade_sift(const gc_heap *heap, uintptr_t *words, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t word = words[i];
+        if (gc__shade_bit(heap->marker->marks, word)) continue;
+        __builtin_prefetch((const void *)word);
+        __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(word) >> 6]);
+        words[kept++] = word;
+    }
+    return kept;
 }
 
 /* Logs a store into a heap that is being marked or whose slots are remembered. What is stored is shaded, so that nothing
@@ -11839,15 +11870,6 @@ GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count
     } while (inside && part->to < high && ++i);
 }
 
-GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
-    uintptr_t low = (uintptr_t)items;
-    *first = 0;
-    if ((visitor->visit != gc__trace_visit_part && visitor->visit != gc__trace_visit_ranges) || !bytes) return count;
-    gc__part_visitor part = *(const gc__part_visitor *)visitor;
-    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
-    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
-}
-
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
@@ -11962,12 +11984,15 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
 }
 #endif
 
+/* A host's object up to this size is traced at once while mutators run. */
+#define GC__RUN 64
+#define GC__WHOLE_BYTES ((size_t)4 << GC_WATCH_SHIFT)
+
 /* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
    barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
    pause. */
 typedef struct gc__concurrent_visitor {
-    gc_visitor visitor;
-    gc__worker *worker;
+    gc__part_visitor part;
     bool waits, has_entries;
 } gc__concurrent_visitor;
 
@@ -11980,9 +12005,32 @@ GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
 }
 
+/* Enqueues the slots concurrently. As most of an array's referents may be marked, their memory is not fetched before that is
+   known. */
+GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bool value) {
+    uintptr_t words[GC__RUN];
+    for (size_t i = 0, kept = 0; i < count; kept = 0) {
+        for (size_t end = gc__min(count, i + GC__RUN); i < end; i++) {
+            gc_word *slot = gc__slot_at(slots, i, value);
+            uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
+            if (GC__UNLIKELY(gc__age_before_marks(ref) & GC__AGE_CANDIDATE))
+                gc__enqueue(worker, slot, value);
+            else
+                kept = gc__shade_await(worker->heap, words, kept, ref);
+        }
+        kept = gc__shade_sift(worker->heap, words, kept);
+        for (size_t k = 0; k < kept; k++) {
+            uintptr_t oldest = gc__concurrent_await(worker, words[k]);
+            if (oldest) gc__process_one(worker, oldest);
+        }
+    }
+}
+
 GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
     uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
+    gc__worker *worker = concurrent->part.worker;
+    size_t first;
     bool value = gc__flags_value(flags);
     if (flags & GC__SLOT_ENTRIES) {
         const gc_weak_entries *entries = (const gc_weak_entries *)slot;
@@ -11993,19 +12041,52 @@ GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, 
         concurrent->waits |= count != 0;
         return;
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, gc__slot_at(slot, i, value), value);
+    if (GC__HAS_PAGES) {
+        count = gc__part_clip(&concurrent->part, (uintptr_t)slot, (uintptr_t)slot + 8, gc__flags_bytes(flags), count, &first);
+        gc__enqueue_run(worker, gc__slot_at(slot, first, value), count, value);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slot, i, value), value);
 }
 
-/* Calls the object's trace function if the marker may, and has the final pause look at what the marker may not. */
-GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
+    uintptr_t low = (uintptr_t)items;
+    *first = 0;
+    bool part_only = visitor->visit == gc__trace_visit_part || visitor->visit == gc__trace_visit_ranges ||
+                     (GC__HAS_PAGES && visitor->visit == gc__concurrent_visit);
+    if (!part_only || !bytes) return count;
+    gc__part_visitor part = *(const gc__part_visitor *)visitor;
+    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
+    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
+}
+
+/* Calls the object's trace function for [from, to) if the marker may, and has the final pause look at what the marker may
+   not. */
+GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__marker *marker = worker->heap->marker;
     bool may = gc__shade_may_trace(worker->heap, object);
-    gc__concurrent_visitor concurrent = {{gc__concurrent_visit}, worker, !may, false};
-    if (may) gc__object_trace(object, &concurrent.visitor);
+    gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false};
+    if (may) gc__object_trace(object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
-    else if (concurrent.has_entries)
+    else if (concurrent.has_entries && (!marker->tables.count || marker->tables.words[marker->tables.count - 1] != object))
         gc__shade_ask(worker->heap, &marker->tables, object);
+}
+
+/* The same for the whole object. Of a host's own large one the rest is left for later, page by page, since a collection
+   waits for the marker. */
+GC__FN void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
+    uintptr_t from = object, end = GC_HAS_MODEL ? object + gc__object_bytes(object) : object;
+    for (; end - from > GC__WHOLE_BYTES && gc__shade_push(worker->heap, &worker->heap->marker->pages, from);)
+        from = gc__watched_end(from);
+    gc__trace_part_concurrently(worker, object, from == object ? 0 : from, UINTPTR_MAX);
+}
+
+GC__FN void gc__trace_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    if (GC__HAS_PAGES && gc__is_concurrent(worker))
+        gc__trace_part_concurrently(worker, object, from, to);
+    else
+        gc__trace_part_later(worker, object, from, to);
 }
 
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
@@ -12045,7 +12126,7 @@ GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tra
 }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__trace_part_later(worker, object, from, to);
+    gc__trace_range(worker, object, from, to);
 }
 #else
 /* Enqueues the slots that are not in the mask of references. */
@@ -12083,7 +12164,7 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
 /* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__scan_masks_in(worker, object, from, to);
-    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
+    if (gc__object_type(object)->trace) gc__trace_range(worker, object, from, to);
 }
 #endif
 
@@ -12989,27 +13070,6 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
-/* Appends the word to a chunk's words if an object that is being marked may be there. Returns how many there are then. */
-GC__INLINED size_t gc__marker_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
-    if (!gc__shade_is_sound(heap, word)) return count;
-    __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
-    words[count] = word;
-    return count + 1;
-}
-
-/* Drops those words that refer to marked objects, as most do, and prefetches the others. Returns how many are left. */
-GC__INLINED size_t gc__marker_sift(const gc_heap *heap, uintptr_t *words, size_t count) {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t word = words[i];
-        if (gc__shade_bit(heap->marker->marks, word)) continue;
-        __builtin_prefetch((const void *)word);
-        __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(word) >> 6]);
-        words[kept++] = word;
-    }
-    return kept;
-}
-
 /* Takes the words of a chunk. If it is open, this happens again later. For a slot in a candidate's remembered set the word
    is read there. Shades the objects, or moves them to `seen` in a collection. */
 GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool stopped) {
@@ -13020,10 +13080,10 @@ GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool s
         uintptr_t tag = store & GC__STORE_TAG, word = tag ? 0 : store & ~GC__STORE_WORD;
         heap->marker->taken_stores += store != 0;
         if (tag == GC__STORE_CANDIDATE) word = __atomic_load_n(&GC__WORD(store - tag), __ATOMIC_RELAXED);
-        count = gc__marker_await(heap, words, count, word);
-        if (GC_HAS_VALUES) count = gc__marker_await(heap, words, count, gc__shade_decode(word));
+        count = gc__shade_await(heap, words, count, word);
+        if (GC_HAS_VALUES) count = gc__shade_await(heap, words, count, gc__shade_decode(word));
     }
-    count = gc__marker_sift(heap, words, count);
+    count = gc__shade_sift(heap, words, count);
     for (size_t i = 0; i < count; i++)
         if (!stopped || !gc__shade_push(heap, &heap->marker->seen, words[i])) gc__marker_shade(heap, words[i]);
 }
@@ -13081,8 +13141,23 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     if (!seen->count) return;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
     for (size_t i = from; i < seen->count; i++) __builtin_prefetch(&heap->marker->marks[gc__mark_index(seen->words[i]) >> 6], 1);
-    seen->count = from + gc__marker_sift(heap, seen->words + from, seen->count - from);
+    seen->count = from + gc__shade_sift(heap, seen->words + from, seen->count - from);
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
+}
+
+/* Takes a page, and scans its marked objects, or what they have of it. Returns false if there is none. */
+GC__HOT bool gc__marker_take_page(gc_heap *heap) {
+    if (!GC__HAS_PAGES || !heap->marker->pages.count) return false;
+    uintptr_t from = heap->marker->pages.words[--heap->marker->pages.count];
+    const gc__region *region = gc__region_first(gc__region_of(from));
+    const uint64_t *starts = gc__region_marks(region), *marks = heap->marker->marks;
+    bool large = region->kind == GC__LARGE;
+    uintptr_t to = gc__watched_end(from), object = gc__bit_previous(starts, region->base, large ? region->base : from);
+    if (!object) object = gc__bit_next(starts, from, to);
+    for (; object < to; object = large ? to : gc__bit_next(starts, object + GC_OBJECT_BYTES_MIN, to))
+        if (gc__shade_bit(marks, object) && object + gc__object_bytes(object) > from)
+            gc__scan_range(&heap->marker->worker, object, from, to);
+    return true;
 }
 
 /* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
@@ -13095,7 +13170,7 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__fifo_drain(&marker->worker);
     if (marker->asked.count || gc__marker_grey(marker)) return true;
     bool more = gc__marker_take_chunks(heap, 1);
-    return more || gc__marker_grey(marker) || gc__marker_rescan(heap);
+    return more || gc__marker_grey(marker) || gc__marker_take_page(heap) || gc__marker_rescan(heap);
 }
 
 /* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. Returns false if
@@ -13181,7 +13256,7 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__preclean_begin(&marker->slices, 0);
     gc__marker_empty_buffer(heap);
     marker->seen.count = 0;
-    marker->slots.count = 0;
+    marker->slots.count = marker->pages.count = 0;
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
     __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED);
@@ -14468,10 +14543,11 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
 /* A heap that grows beyond this multiple of the initial room is collected with the world stopped. */
 #define GC__MARKING_LOST 2
 
-/* Returns whether the barrier reports each store into an object that is being marked: by a call, or by a dirty card. */
+/* Returns whether the barrier reports each store into an object that is being marked: by a call, a written page, or a dirty
+   card. */
 GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
+    return parts.watch || parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
            (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
 }
 
@@ -14484,8 +14560,8 @@ GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
     if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
-    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
-           "stored";
+    return "the barrier shows no stores of old references: rank_sum and write_watch barriers do, and those that dirty cards "
+           "whatever is stored";
 }
 
 /* Returns the obstacle with regard to what may change while the heap runs: the heap may be too small. With a goal
@@ -17213,16 +17289,20 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
-/* Takes the written pages of a region. The world is stopped: a thread might otherwise make a store, and read that its page is
-   known, before others see the store. */
-GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
+/* Takes the pages of a region to which barriers have seen stores. While the heap is being marked they are the marker's, too.
+   The world is stopped: a thread might otherwise make a store, and read that its page is known, before others see the
+   store. */
+GC__FN size_t gc__region_take_written(gc__region *region, void **pages, size_t most) {
     uintptr_t end = gc__region_end(region);
     size_t count = 0;
-    for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+    for (uintptr_t page = region->base; page < end && count < most; page = gc__watched_end(page)) {
         uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
         if (!*watch) continue;
         *watch = 0;
-        pages[count++] = (void *)page;
+        if (pages) pages[count] = (void *)page;
+        count++;
+        if (!gc__heap_is_marking(region->heap) || region->generation < 2) continue;
+        if (!gc__shade_push(region->heap, &region->heap->marker->pages, page)) gc__shade_left(region, GC__UNSCANNED);
     }
     return count;
 }
@@ -17235,9 +17315,11 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     gc__world_stop(heap);
+    gc__lock_take(&heap->marker->lock); /* which takes them, too */
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
+        for (gc__region *region = heap->regions[g]; region && count < most; region = region->next)
             count += gc__region_take_written(region, pages + count, most - count);
+    gc__lock_release(&heap->marker->lock);
     gc__world_resume(heap);
     return count;
 }
@@ -17280,7 +17362,7 @@ static const struct gc__owned { uint32_t offset, kind; } gc__heap_owns[] = {
     GC__OWNED(LIST, finalizers.due[1].pairs), GC__OWNED(LIST, finalizers.old.unclean), GC__OWNED(LIST, finalizers.asked),
     GC__OWNED(LIST, finalizers.young), GC__OWNED(LIST, marker.grey), GC__OWNED(CYCLE_LIST, marker.asked),
     GC__OWNED(CYCLE_LIST, marker.seen), GC__OWNED(CYCLE_LIST, marker.waiting), GC__OWNED(CYCLE_LIST, marker.slots),
-    GC__OWNED(CYCLE_LIST, marker.tables), GC__OWNED(CYCLE_LIST, marker.slices.unclean),
+    GC__OWNED(CYCLE_LIST, marker.tables), GC__OWNED(CYCLE_LIST, marker.pages), GC__OWNED(CYCLE_LIST, marker.slices.unclean),
     GC__OWNED(STRESS_LIST, stress.kept), GC__OWNED(STRESS_MAP, stress.seen),
 };
 
@@ -17696,14 +17778,24 @@ GC__COLD void gc__marking_tables(void) {
 }
 
 /* Returns GC__EDGES_*: what the collection's workers do with the objects of generation 2 that they meet. If stores
-   are not logged, referents stored into old objects are not shaded, but the card is dirty. So a worker that cleans a
+   are neither logged nor shown by pages, referents stored into old objects are not shaded, but the card is dirty. So a worker that cleans a
    card shades all that its slots refer to. */
 GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
-    bool of_cards = !gc__stores_are_logged(heap);
+    bool of_cards = !gc__stores_are_logged(heap) && !gc__barrier_watches();
     uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;
     if (!gc__heap_is_marking(heap)) return 0;
     if (heap->collection.generation == 0 && !of_cards) return candidate;
     return candidate | (of_cards ? GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS : GC__EDGES_SHADE);
+}
+
+/* Has the marker look at what was stored into old objects, where barriers show pages. As most pages are written to again
+   and again, it does so when nothing else is left. At the beginning of a cycle all pages are forgotten. */
+GC__FN void gc__marking_take_written(const gc_heap *heap) {
+    gc__purpose purpose = heap->cycle->plan->purpose;
+    bool due = purpose == GC__MARK_BEGIN || (heap->marking && (heap->marker->done || purpose == GC__MARK_END));
+    if (!due || !gc__barrier_watches()) return;
+    for (gc__region *region = heap->regions[2]; region; region = region->next)
+        gc__region_take_written(region, NULL, SIZE_MAX);
 }
 
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
@@ -17870,6 +17962,7 @@ GC__COLD void gc__marking_count_room(gc_heap *heap) {
 /* Begins or aborts a cycle, before a collection condemns anything. */
 GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
+    gc__marking_take_written(heap);
     if (plan->purpose == GC__MARK_BEGIN) {
         gc__marker_begin(heap);
         if (gc__heap_is_marking(heap)) gc__marking_count_room(heap);
@@ -17902,6 +17995,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
     gc__phase_begin(heap, GC_PHASE_REMARK);
     gc__old_holes_forget(heap);
+    while (gc__marker_take_page(heap)) {}
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);

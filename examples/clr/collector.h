@@ -1,13 +1,14 @@
-/* gc.h in the configuration that the CLR's write barrier needs: it compares generations by a byte for each region, and marks cards
-   of 2 KiB by a byte each. The barrier also marks bundles of 2 MiB, which are larger than these regions: nobody reads them. */
+/* gc.h in the configuration that the CLR's write barrier needs: it marks the page of each slot, by which objects are marked beside the
+   program, compares generations by a byte for each region, and marks cards of 256 bytes by a bit each. It also marks bundles of
+   2 MiB, which are larger than these regions: nobody reads them. */
 #pragma once
 
 #include "object.h"
 
-#define GC_CARD_SHIFT 11
-#define GC_CARD_BITS 0
+#define GC_CARD_SHIFT 8
+#define GC_CARD_BITS 1
 #define GC_BUNDLE_SHIFT 0
-#define GC_BARRIER byte_region
+#define GC_BARRIER write_watch_bit_region
 #define GC_EMBEDDED 1 /* signals and the environment are the runtime's */
 
 #include "gc.h"

@@ -40,12 +40,16 @@ static void stomp(void *host, const gc_barrier_change *change) {
     parameters.highest = parameters.ephemeral_high = change->tables->lowest + GC_ARENA_BYTES;
     parameters.generations = change->tables->age;
     parameters.region_shift = GC_REGION_SHIFT;
+    parameters.has_card_bits = GC_CARD_BITS;
+    runtime_stomp(&parameters);
+    parameters.operation = STOMP_WRITE_WATCH; /* the runtime's barriers have it only from then on */
+    parameters.write_watch = change->tables->watch;
     runtime_stomp(&parameters);
 }
 
 static int32_t initialize(interface *self) {
     (void)self;
-    gc_options options = {.barrier_changed = stomp, .trace_functions = GC_TRACE_FUNCTIONS_PARALLEL};
+    gc_options options = {.barrier_changed = stomp, .initializing_barriers = true, .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT};
     bundles = mmap(NULL, GC_ARENA_BYTES >> BUNDLE_SHIFT, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (bundles == MAP_FAILED) return E_OUTOFMEMORY;
@@ -180,7 +184,7 @@ static void memory_info_fill(const memory_info *to, const pause_record *last) {
     *to->generation = (uint32_t)last->generation;
     *to->pause_percent = (uint32_t)(now ? last->total_ns * 10000 / now : 0);
     *to->compacted = last->compacted;
-    *to->concurrent = false;
+    *to->concurrent = last->concurrent;
     for (int g = 0; g < 5; g++) {
         uint64_t bytes = g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0;
         to->generations[g][0] = to->generations[g][2] = bytes;

@@ -54,7 +54,7 @@ typedef struct write_barrier_parameters {
     uint8_t region_shift;
     bool has_card_bits;
 } write_barrier_parameters;
-enum { STOMP_INITIALIZE = 2 };
+enum { STOMP_INITIALIZE = 2, STOMP_WRITE_WATCH = 3 };
 
 typedef struct scan_context {
     void *thread;

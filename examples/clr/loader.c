@@ -21,14 +21,16 @@ static uint64_t collection;
 void loader_begin_collection(void) { collection++; }
 
 static loader_word *loader_find(uintptr_t type) {
-    loader_word **bucket = &buckets[(type >> 4) % LOADER_BUCKETS], *word = *bucket;
+    loader_word **bucket = &buckets[(type >> 4) % LOADER_BUCKETS], *first = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), *word = first;
     while (word && word->type != type) word = word->next;
     if (word) return word;
     word = calloc(1, sizeof *word);
     if (!word) fatal("there is no memory for a note of a collectible type");
     word->type = type;
-    word->next = *bucket;
-    return *bucket = word;
+    do
+        word->next = first; /* a type may have two words: several threads trace at once */
+    while (!__atomic_compare_exchange_n(bucket, &first, word, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    return word;
 }
 
 void loader_trace(uintptr_t object, uintptr_t type, gc_visitor *visitor) {

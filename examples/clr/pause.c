@@ -122,6 +122,7 @@ static void record(const gc_collection *collection) {
     pause_record now = {.number = collection->number, .pause_ns = collection->pause_ns, .generation = generation};
     gc_heap_stats(heap, &now.stats);
     now.compacted = collection->moved_bytes != 0;
+    now.concurrent = now.stats.concurrent_finished != records[0].stats.concurrent_finished;
     now.total_ns = now.stats.pause_total_ns;
     now.finalizers = finalize_count();
     while (__atomic_test_and_set(&record_lock, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();

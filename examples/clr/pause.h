@@ -24,7 +24,7 @@ typedef struct pause_record {
     gc_stats stats;
     uint64_t number, pause_ns, total_ns;
     int generation;
-    bool compacted;
+    bool compacted, concurrent;
     size_t finalizers;
 } pause_record;
 /* The last collection; kind 1: of the young generations, 2: a full one. */

@@ -13,7 +13,7 @@
 #define SMALL_HEAP_BYTES ((size_t)8 << 20)
 
 static uint64_t started_ns, limit_bytes;
-static bool reports;
+static int64_t reports;
 
 static uint64_t clock_now(void) {
     struct timespec now;
@@ -41,30 +41,35 @@ void settings_read(gc_options *options) {
     options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
     int64_t threads = number("GCHeapCount", "System.GC.HeapCount", 1);
     options->collector_threads = threads < 1 ? 1 : threads > 32 ? 32 : (unsigned)threads;
+    bool concurrent = true;
+    runtime_bool_setting("gcConcurrent", "System.GC.Concurrent", &concurrent);
+    options->concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->growth_bytes_min = SMALL_HEAP_BYTES;
     options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
     options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);
     options->debug.stress = options->debug.stress_interval ? GC_STRESS_NTH : GC_STRESS_OFF;
-    options->debug.verify = number("GCgchVerify", NULL, 0) ? GC_VERIFY_BEFORE | GC_VERIFY_AFTER : 0;
+    options->debug.checkmark = number("GCgchVerify", NULL, 0) != 0;
+    options->debug.verify = options->debug.checkmark ? GC_VERIFY_BEFORE | GC_VERIFY_AFTER : 0;
     options->non_moving = number("GCgchNonMoving", NULL, 0) != 0;
     options->non_generational = number("GCgchNonGenerational", NULL, 0) != 0;
     const char *path = NULL;
     if (runtime_text_setting("GCgchNote", &path)) report_to(path);
-    reports = number("GCgchReport", NULL, 0) != 0;
+    reports = number("GCgchReport", NULL, 0);
     limit_bytes = options->heap_bytes_max ? options->heap_bytes_max : physical_bytes();
 }
 
 /* The runtime tells nobody when it ends. */
 __attribute__((destructor)) static void report_at_end(void) {
     if (!reports || !heap) return;
+    if (reports > 1) gc_heap_print_pauses(heap, stderr);
     pause_record last = pause_last(0);
     const gc_stats *stats = &last.stats;
     fprintf(
         stderr,
-        "libgch: collections %llu %llu %llu, moved %.1f MB, pauses %.1f ms, longest %.2f ms, held at most %.1f MB\n",
+        "libgch: collections %llu %llu %llu, moved %.1f MB, pauses %.1f ms, longest %.2f ms, held at most %.1f MB, %llu markings beside the program\n",
         (unsigned long long)pause_count(0), (unsigned long long)pause_count(1), (unsigned long long)pause_count(2),
         (double)stats->moved_bytes / 1e6, (double)stats->pause_total_ns / 1e6, (double)stats->pause_max_ns / 1e6,
-        (double)stats->committed_bytes_peak / 1e6);
+        (double)stats->committed_bytes_peak / 1e6, (unsigned long long)stats->concurrent_finished);
 }
 
 /* The limit in force is known from the first collection on. */

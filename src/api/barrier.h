@@ -152,6 +152,7 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier);
 /* Under a write_watch barrier: stores the addresses of up to `most` pages of 4 KiB of this heap that the barrier has seen
    stored to since they were last taken, and forgets them. Returns their number: `most` means that there may be more; 0
    under any other barrier. Only stores by barriers are seen, neither what initializes new objects nor what a collection
-   moves; a page whose objects have moved away is forgotten. So take pages before each collection, or use non_moving.
+   moves; a page whose objects have moved away is forgotten, and so are pages that are taken to mark objects concurrently.
+   So take pages before each collection, or use non_moving.
    Source: GetWriteWatch with reset. [cooperative; may wait; cannot fail] */
 GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most);

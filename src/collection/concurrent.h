@@ -10,6 +10,7 @@
 #include "../policy/pace.h"
 #include "../policy/cycles.h"
 #include "../diag/pauses.h"
+#include "store.h"
 
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until a mutator is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two releases of memory by the marker's thread */
@@ -30,14 +31,24 @@ GC__COLD void gc__marking_tables(void) {
 }
 
 /* Returns GC__EDGES_*: what the collection's workers do with the objects of generation 2 that they meet. If stores
-   are not logged, referents stored into old objects are not shaded, but the card is dirty. So a worker that cleans a
+   are neither logged nor shown by pages, referents stored into old objects are not shaded, but the card is dirty. So a worker that cleans a
    card shades all that its slots refer to. */
 GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
-    bool of_cards = !gc__stores_are_logged(heap);
+    bool of_cards = !gc__stores_are_logged(heap) && !gc__barrier_watches();
     uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;
     if (!gc__heap_is_marking(heap)) return 0;
     if (heap->collection.generation == 0 && !of_cards) return candidate;
     return candidate | (of_cards ? GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS : GC__EDGES_SHADE);
+}
+
+/* Has the marker look at what was stored into old objects, where barriers show pages. As most pages are written to again
+   and again, it does so when nothing else is left. At the beginning of a cycle all pages are forgotten. */
+GC__FN void gc__marking_take_written(const gc_heap *heap) {
+    gc__purpose purpose = heap->cycle->plan->purpose;
+    bool due = purpose == GC__MARK_BEGIN || (heap->marking && (heap->marker->done || purpose == GC__MARK_END));
+    if (!due || !gc__barrier_watches()) return;
+    for (gc__region *region = heap->regions[2]; region; region = region->next)
+        gc__region_take_written(region, NULL, SIZE_MAX);
 }
 
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
@@ -204,6 +215,7 @@ GC__COLD void gc__marking_count_room(gc_heap *heap) {
 /* Begins or aborts a cycle, before a collection condemns anything. */
 GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
+    gc__marking_take_written(heap);
     if (plan->purpose == GC__MARK_BEGIN) {
         gc__marker_begin(heap);
         if (gc__heap_is_marking(heap)) gc__marking_count_room(heap);
@@ -236,6 +248,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
     gc__phase_begin(heap, GC_PHASE_REMARK);
     gc__old_holes_forget(heap);
+    while (gc__marker_take_page(heap)) {}
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);

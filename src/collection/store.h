@@ -3,6 +3,7 @@
 
 #include "../space/cards.h"
 #include "../threads/stop.h"
+#include "../trace/shade.h"
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     if (value && !GC__VALUE_IS_REF(slot, word)) return;
@@ -128,16 +129,20 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
-/* Takes the written pages of a region. The world is stopped: a thread might otherwise make a store, and read that its page is
-   known, before others see the store. */
-GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
+/* Takes the pages of a region to which barriers have seen stores. While the heap is being marked they are the marker's, too.
+   The world is stopped: a thread might otherwise make a store, and read that its page is known, before others see the
+   store. */
+GC__FN size_t gc__region_take_written(gc__region *region, void **pages, size_t most) {
     uintptr_t end = gc__region_end(region);
     size_t count = 0;
-    for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+    for (uintptr_t page = region->base; page < end && count < most; page = gc__watched_end(page)) {
         uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
         if (!*watch) continue;
         *watch = 0;
-        pages[count++] = (void *)page;
+        if (pages) pages[count] = (void *)page;
+        count++;
+        if (!gc__heap_is_marking(region->heap) || region->generation < 2) continue;
+        if (!gc__shade_push(region->heap, &region->heap->marker->pages, page)) gc__shade_left(region, GC__UNSCANNED);
     }
     return count;
 }
@@ -150,9 +155,11 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     gc__world_stop(heap);
+    gc__lock_take(&heap->marker->lock); /* which takes them, too */
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
+        for (gc__region *region = heap->regions[g]; region && count < most; region = region->next)
             count += gc__region_take_written(region, pages + count, most - count);
+    gc__lock_release(&heap->marker->lock);
     gc__world_resume(heap);
     return count;
 }

@@ -84,27 +84,6 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
-/* Appends the word to a chunk's words if an object that is being marked may be there. Returns how many there are then. */
-GC__INLINED size_t gc__marker_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
-    if (!gc__shade_is_sound(heap, word)) return count;
-    __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
-    words[count] = word;
-    return count + 1;
-}
-
-/* Drops those words that refer to marked objects, as most do, and prefetches the others. Returns how many are left. */
-GC__INLINED size_t gc__marker_sift(const gc_heap *heap, uintptr_t *words, size_t count) {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        uintptr_t word = words[i];
-        if (gc__shade_bit(heap->marker->marks, word)) continue;
-        __builtin_prefetch((const void *)word);
-        __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(word) >> 6]);
-        words[kept++] = word;
-    }
-    return kept;
-}
-
 /* Takes the words of a chunk. If it is open, this happens again later. For a slot in a candidate's remembered set the word
    is read there. Shades the objects, or moves them to `seen` in a collection. */
 GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool stopped) {
@@ -115,10 +94,10 @@ GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool s
         uintptr_t tag = store & GC__STORE_TAG, word = tag ? 0 : store & ~GC__STORE_WORD;
         heap->marker->taken_stores += store != 0;
         if (tag == GC__STORE_CANDIDATE) word = __atomic_load_n(&GC__WORD(store - tag), __ATOMIC_RELAXED);
-        count = gc__marker_await(heap, words, count, word);
-        if (GC_HAS_VALUES) count = gc__marker_await(heap, words, count, gc__shade_decode(word));
+        count = gc__shade_await(heap, words, count, word);
+        if (GC_HAS_VALUES) count = gc__shade_await(heap, words, count, gc__shade_decode(word));
     }
-    count = gc__marker_sift(heap, words, count);
+    count = gc__shade_sift(heap, words, count);
     for (size_t i = 0; i < count; i++)
         if (!stopped || !gc__shade_push(heap, &heap->marker->seen, words[i])) gc__marker_shade(heap, words[i]);
 }
@@ -176,8 +155,23 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     if (!seen->count) return;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
     for (size_t i = from; i < seen->count; i++) __builtin_prefetch(&heap->marker->marks[gc__mark_index(seen->words[i]) >> 6], 1);
-    seen->count = from + gc__marker_sift(heap, seen->words + from, seen->count - from);
+    seen->count = from + gc__shade_sift(heap, seen->words + from, seen->count - from);
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
+}
+
+/* Takes a page, and scans its marked objects, or what they have of it. Returns false if there is none. */
+GC__HOT bool gc__marker_take_page(gc_heap *heap) {
+    if (!GC__HAS_PAGES || !heap->marker->pages.count) return false;
+    uintptr_t from = heap->marker->pages.words[--heap->marker->pages.count];
+    const gc__region *region = gc__region_first(gc__region_of(from));
+    const uint64_t *starts = gc__region_marks(region), *marks = heap->marker->marks;
+    bool large = region->kind == GC__LARGE;
+    uintptr_t to = gc__watched_end(from), object = gc__bit_previous(starts, region->base, large ? region->base : from);
+    if (!object) object = gc__bit_next(starts, from, to);
+    for (; object < to; object = large ? to : gc__bit_next(starts, object + GC_OBJECT_BYTES_MIN, to))
+        if (gc__shade_bit(marks, object) && object + gc__object_bytes(object) > from)
+            gc__scan_range(&heap->marker->worker, object, from, to);
+    return true;
 }
 
 /* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
@@ -190,7 +184,7 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__fifo_drain(&marker->worker);
     if (marker->asked.count || gc__marker_grey(marker)) return true;
     bool more = gc__marker_take_chunks(heap, 1);
-    return more || gc__marker_grey(marker) || gc__marker_rescan(heap);
+    return more || gc__marker_grey(marker) || gc__marker_take_page(heap) || gc__marker_rescan(heap);
 }
 
 /* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. Returns false if
@@ -276,7 +270,7 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__preclean_begin(&marker->slices, 0);
     gc__marker_empty_buffer(heap);
     marker->seen.count = 0;
-    marker->slots.count = 0;
+    marker->slots.count = marker->pages.count = 0;
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
     __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED);

@@ -11,10 +11,11 @@
 /* A heap that grows beyond this multiple of the initial room is collected with the world stopped. */
 #define GC__MARKING_LOST 2
 
-/* Returns whether the barrier reports each store into an object that is being marked: by a call, or by a dirty card. */
+/* Returns whether the barrier reports each store into an object that is being marked: by a call, a written page, or a dirty
+   card. */
 GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
+    return parts.watch || parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
            (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
 }
 
@@ -27,8 +28,8 @@ GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
     if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
-    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
-           "stored";
+    return "the barrier shows no stores of old references: rank_sum and write_watch barriers do, and those that dirty cards "
+           "whatever is stored";
 }
 
 /* Returns the obstacle with regard to what may change while the heap runs: the heap may be too small. With a goal

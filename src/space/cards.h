@@ -27,6 +27,9 @@ GC__FN void gc__card_clear(uintptr_t address) {
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
 }
 
+/* Returns the end of the page of write watch. */
+GC__FN uintptr_t gc__watched_end(uintptr_t address) { return (address | (((uintptr_t)1 << GC_WATCH_SHIFT) - 1)) + 1; }
+
 /* Returns the start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 bytes at a time. */
 GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     while (from < end) {

@@ -222,15 +222,6 @@ GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count
     } while (inside && part->to < high && ++i);
 }
 
-GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
-    uintptr_t low = (uintptr_t)items;
-    *first = 0;
-    if ((visitor->visit != gc__trace_visit_part && visitor->visit != gc__trace_visit_ranges) || !bytes) return count;
-    gc__part_visitor part = *(const gc__part_visitor *)visitor;
-    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
-    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
-}
-
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
@@ -345,12 +336,15 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
 }
 #endif
 
+/* A host's object up to this size is traced at once while mutators run. */
+#define GC__RUN 64
+#define GC__WHOLE_BYTES ((size_t)4 << GC_WATCH_SHIFT)
+
 /* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
    barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
    pause. */
 typedef struct gc__concurrent_visitor {
-    gc_visitor visitor;
-    gc__worker *worker;
+    gc__part_visitor part;
     bool waits, has_entries;
 } gc__concurrent_visitor;
 
@@ -363,9 +357,32 @@ GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
 }
 
+/* Enqueues the slots concurrently. As most of an array's referents may be marked, their memory is not fetched before that is
+   known. */
+GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bool value) {
+    uintptr_t words[GC__RUN];
+    for (size_t i = 0, kept = 0; i < count; kept = 0) {
+        for (size_t end = gc__min(count, i + GC__RUN); i < end; i++) {
+            gc_word *slot = gc__slot_at(slots, i, value);
+            uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
+            if (GC__UNLIKELY(gc__age_before_marks(ref) & GC__AGE_CANDIDATE))
+                gc__enqueue(worker, slot, value);
+            else
+                kept = gc__shade_await(worker->heap, words, kept, ref);
+        }
+        kept = gc__shade_sift(worker->heap, words, kept);
+        for (size_t k = 0; k < kept; k++) {
+            uintptr_t oldest = gc__concurrent_await(worker, words[k]);
+            if (oldest) gc__process_one(worker, oldest);
+        }
+    }
+}
+
 GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
     uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
+    gc__worker *worker = concurrent->part.worker;
+    size_t first;
     bool value = gc__flags_value(flags);
     if (flags & GC__SLOT_ENTRIES) {
         const gc_weak_entries *entries = (const gc_weak_entries *)slot;
@@ -376,19 +393,52 @@ GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, 
         concurrent->waits |= count != 0;
         return;
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, gc__slot_at(slot, i, value), value);
+    if (GC__HAS_PAGES) {
+        count = gc__part_clip(&concurrent->part, (uintptr_t)slot, (uintptr_t)slot + 8, gc__flags_bytes(flags), count, &first);
+        gc__enqueue_run(worker, gc__slot_at(slot, first, value), count, value);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slot, i, value), value);
 }
 
-/* Calls the object's trace function if the marker may, and has the final pause look at what the marker may not. */
-GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
+    uintptr_t low = (uintptr_t)items;
+    *first = 0;
+    bool part_only = visitor->visit == gc__trace_visit_part || visitor->visit == gc__trace_visit_ranges ||
+                     (GC__HAS_PAGES && visitor->visit == gc__concurrent_visit);
+    if (!part_only || !bytes) return count;
+    gc__part_visitor part = *(const gc__part_visitor *)visitor;
+    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
+    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
+}
+
+/* Calls the object's trace function for [from, to) if the marker may, and has the final pause look at what the marker may
+   not. */
+GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__marker *marker = worker->heap->marker;
     bool may = gc__shade_may_trace(worker->heap, object);
-    gc__concurrent_visitor concurrent = {{gc__concurrent_visit}, worker, !may, false};
-    if (may) gc__object_trace(object, &concurrent.visitor);
+    gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false};
+    if (may) gc__object_trace(object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
-    else if (concurrent.has_entries)
+    else if (concurrent.has_entries && (!marker->tables.count || marker->tables.words[marker->tables.count - 1] != object))
         gc__shade_ask(worker->heap, &marker->tables, object);
+}
+
+/* The same for the whole object. Of a host's own large one the rest is left for later, page by page, since a collection
+   waits for the marker. */
+GC__FN void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
+    uintptr_t from = object, end = GC_HAS_MODEL ? object + gc__object_bytes(object) : object;
+    for (; end - from > GC__WHOLE_BYTES && gc__shade_push(worker->heap, &worker->heap->marker->pages, from);)
+        from = gc__watched_end(from);
+    gc__trace_part_concurrently(worker, object, from == object ? 0 : from, UINTPTR_MAX);
+}
+
+GC__FN void gc__trace_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    if (GC__HAS_PAGES && gc__is_concurrent(worker))
+        gc__trace_part_concurrently(worker, object, from, to);
+    else
+        gc__trace_part_later(worker, object, from, to);
 }
 
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
@@ -428,7 +478,7 @@ GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tra
 }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__trace_part_later(worker, object, from, to);
+    gc__trace_range(worker, object, from, to);
 }
 #else
 /* Enqueues the slots that are not in the mask of references. */
@@ -466,7 +516,7 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
 /* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__scan_masks_in(worker, object, from, to);
-    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
+    if (gc__object_type(object)->trace) gc__trace_range(worker, object, from, to);
 }
 #endif
 

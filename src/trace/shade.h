@@ -46,6 +46,9 @@ typedef struct gc__preclean {
 
 enum { GC__REMARK_NEEDLESS, GC__REMARK_DUE, GC__REMARK_MADE };
 
+/* Whether there may be marker->pages. */
+#define GC__HAS_PAGES (GC__HAS_MARKER && (GC_HAS_MODEL || gc__barrier_may_watch()))
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
     gc__worker worker; /* its mark stack has the grey objects */
@@ -73,6 +76,7 @@ typedef struct gc__marker {
     gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
+    gc__words pages; /* addresses in pages whose marked objects are to be scanned there: what barriers have seen stored to, and large ones */
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
     size_t slots_most;            /* the most slots that are recorded */
     /* The first candidate region; the candidates are consecutive in their list; NULL: none. */
@@ -175,6 +179,27 @@ GC__IN_BARRIER GC__FN uintptr_t gc__shade_decode(uintptr_t word) {
 /* Returns whether a word from anywhere leads to where an object may be that is being marked in this heap. */
 GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
+}
+
+/* Appends the word to those that will be looked at together if an object that is being marked may be there. Returns how many there are then. */
+GC__INLINED size_t gc__shade_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
+    if (!gc__shade_is_sound(heap, word)) return count;
+    __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
+    words[count] = word;
+    return count + 1;
+}
+
+/* Drops those words that refer to marked objects, as most do, and prefetches the others. Returns how many are left. */
+GC__INLINED size_t gc__shade_sift(const gc_heap *heap, uintptr_t *words, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t word = words[i];
+        if (gc__shade_bit(heap->marker->marks, word)) continue;
+        __builtin_prefetch((const void *)word);
+        __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(word) >> 6]);
+        words[kept++] = word;
+    }
+    return kept;
 }
 
 /* Logs a store into a heap that is being marked or whose slots are remembered. What is stored is shaded, so that nothing
