@@ -288,6 +288,46 @@ END
     else
         is "$(cat "$dir/out")" ends 'ends: two of them at once'
     fi
+    # While a thread that attaches makes the key that notices ends, another one has a second to attach, too.
+    cat > "$dir/keys.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+#include <pthread.h>
+#include <windows.h>
+static gc_heap *heap;
+static pthread_t second;
+static pthread_key_t key_made;
+static LONG attached, go, has_key;
+static void *attach(void *unused) {
+    gc_thread *gc = gc_thread_attach(heap);
+    InterlockedIncrement(&attached);
+    while (!InterlockedCompareExchange(&go, 0, 0)) Sleep(1);
+    has_key = pthread_getspecific(key_made) != NULL;
+    gc_thread_detach(gc);
+    return unused;
+}
+int __real_pthread_key_create(pthread_key_t *key, void (*f)(void *));
+int __wrap_pthread_key_create(pthread_key_t *key, void (*f)(void *)) {
+    if (f != gc__os_key_call) return __real_pthread_key_create(key, f);
+    pthread_create(&second, NULL, attach, NULL);
+    for (int i = 0; i < 100 && !InterlockedCompareExchange(&attached, 0, 0); i++) Sleep(10);
+    int result = __real_pthread_key_create(key, f);
+    key_made = *key;
+    return result;
+}
+int main(void) {
+    heap = gc_heap_create(NULL);
+    gc_thread *gc = gc_thread_attach(heap);
+    InterlockedIncrement(&go);
+    gc_thread_detach(gc);
+    pthread_join(second, NULL);
+    printf("%ld\n", has_key);
+    return 0;
+}
+END
+    builds "$dir/keys.exe" -Wl,--wrap=pthread_key_create -I. "$dir/keys.c" && runs 60 "$dir/keys.exe"
+    is "$(cat "$dir/out")" 1 'ends: a thread that attaches while another makes the key has it, too'
+    grep -m 5 -E 'error|undefined' "$dir/log" >&2
     ends
 fi
 
