@@ -80,6 +80,9 @@ arena=-DGC_ARENA_BYTES="((size_t)1<<$([ -n "$emulator" ] && echo 32 || echo 40))
 # Nor do programs there have addresses of more bits.
 [ "$platform" != aarch64 ] || flags="$flags -DGC_ADDRESS_BITS=40"
 
+# Compilers write tables for call stacks there only if asked.
+[ "$platform" != riscv64 ] || flags="$flags -funwind-tables"
+
 # say RESULT: what the table says of this part, so far
 say() { echo "$1" > "$out/cell-$part"; }
 
