@@ -113,7 +113,7 @@ run() {
 
 # unit TEST: a line for the results
 unit() {
-    local source=tests/unit/$1.c log=$out/log/$1 size=$arena link=$link others
+    local source=tests/unit/$1.c log=$out/log/$1 size=$arena link=$link start=$SECONDS others
     # It checks its own file as if that were a library.
     [ -z "$link" ] || [ "$1" != test_load ] || link=-static-pie
     grep -q 'define GC_ARENA_BYTES' "$source" && size=
@@ -127,12 +127,12 @@ unit() {
     if ! $compiler $flags $size $link $others -lm -o "$out/$1" > "$log" 2>&1; then
         echo "$1 does not compile"
     elif run "${LIMIT:-1200}" "$out/$1" $arguments > "$log" 2>&1; then
-        echo "$1 passes $(grep -c '^ok' "$log")"
+        echo "$1 passes $(grep -c '^ok' "$log"), $((SECONDS - start)) s"
         rm -f "$out/$1"
     elif [ -n "$emulator" ] && grep -q '^1\.\.' "$log" && ! grep '^not ok' "$log" | grep -vqE "$(excused "$1")"; then
-        echo "$1 passes $(grep -c '^ok' "$log"), but for $(grep -c '^not ok' "$log") that the emulator cannot"
+        echo "$1 passes $(grep -c '^ok' "$log"), but for $(grep -c '^not ok' "$log") that the emulator cannot, $((SECONDS - start)) s"
     else
-        echo "$1 fails in $(grep -c '^not ok' "$log") of $(grep -c '^\(not \)\?ok' "$log")"
+        echo "$1 fails in $(grep -c '^not ok' "$log") of $(grep -c '^\(not \)\?ok' "$log"), $((SECONDS - start)) s"
     fi
 }
 export -f unit run excused
