@@ -1,7 +1,7 @@
 #!/bin/bash
 # Windows on x86-64: compiled by mingw-w64's gcc and by clang, run under wine. Prints TAP; takes some minutes.
 #   tests/platforms/windows.sh [PART...]    commit, compile, ends, examples, fibers, ladder, libraries, random, threads, unit; all without arguments
-# Writes a row of the table of docs/platforms.md to build/platforms/windows/row. OPS: random operations (300000).
+# Writes a row of the table of docs/platforms.md to ROW (build/platforms/windows/row). OPS: random operations (300000).
 # THREADS_SECONDS: for each mode (0.5). UNIT="test_roots test_pins" chooses among unit tests.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 compiler=x86_64-w64-mingw32-gcc
@@ -437,5 +437,5 @@ if wants unit; then
 fi
 mkdir -p build/platforms/windows
 echo "| windows | ${result[compile]} | ${result[unit]} | ${result[random]} | ${result[threads]} | ${result[examples]} | ${result[ladder]} |" \
-    > build/platforms/windows/row
+    > "${ROW:-build/platforms/windows/row}"
 finish
