@@ -5876,7 +5876,7 @@ GC__FN bool gc__ranks_need_card(unsigned ranks) {
 
 /* Returns 2 - the generation of an object; 0 for an address on no heap. */
 GC__FN uint8_t gc__youth(uintptr_t ref) {
-    return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)) & GC_AGE_GENERATION;
+    return __atomic_load_n(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT), __ATOMIC_RELAXED) & GC_AGE_GENERATION;
 }
 
 /* Sets the region's entries in the verdict table. Most regions have one, for which calling memset would take longer. */
@@ -12081,7 +12081,7 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     if (may) gc__object_trace(object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
-    else if (concurrent.has_entries && (!marker->tables.count || marker->tables.words[marker->tables.count - 1] != object))
+    else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count && marker->tables.words[marker->tables.count - 1] == object))
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 

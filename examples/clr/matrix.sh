@@ -1,5 +1,6 @@
 #!/bin/bash
 # The matrix of docs/clr.md: each program by each collector, one run of each, in turn:  matrix.sh [PROGRAM...]
+# COLLECTORS="workstation gc.h" chooses among them; gc.h,beside marks objects beside the program.
 # Rows: program, collector, whether it passes, elapsed and CPU seconds, peak MiB, longest pause in ms, collections of each generation.
 cd "$(dirname "$0")/../.." || exit
 library=$PWD/build/examples/clr/libgch.so
@@ -24,13 +25,14 @@ declare -A collectors=(
     [concurrent]='DOTNET_gcServer=0 DOTNET_gcConcurrent=1'
     [server]='DOTNET_gcServer=1 DOTNET_gcConcurrent=0'
     [libclrgc]='DOTNET_gcServer=0 DOTNET_gcConcurrent=0 DOTNET_GCName=libclrgc.so'
-    [gc.h]="DOTNET_gcServer=0 DOTNET_GCPath=$library"
+    [gc.h]="DOTNET_gcServer=0 DOTNET_gcConcurrent=0 DOTNET_GCPath=$library"
+    [gc.h,beside]="DOTNET_gcServer=0 DOTNET_gcConcurrent=1 DOTNET_GCPath=$library"
 )
 
 echo '| program | collector | | elapsed s | CPU s | peak MiB | longest pause ms | collections |'
 echo '|---|---|---|---|---|---|---|---|'
 for program in ${*:-tests trees ring table mix threads2 threads16 web build}; do
-    for collector in workstation concurrent server libclrgc gc.h; do
+    for collector in ${COLLECTORS:-workstation concurrent server libclrgc gc.h gc.h,beside}; do
         [ "$program" = build ] && touch build/examples/clr/source/many/*.cs
         # shellcheck disable=SC2086 # lists of assignments and words
         env ${collectors[$collector]} /usr/bin/time -o "$out/time" -f '%e %U %S %M' nice tools/limit 300 ${programs[$program]} > "$out/text" 2>&1

@@ -50,7 +50,7 @@ GC__FN bool gc__ranks_need_card(unsigned ranks) {
 
 /* Returns 2 - the generation of an object; 0 for an address on no heap. */
 GC__FN uint8_t gc__youth(uintptr_t ref) {
-    return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)) & GC_AGE_GENERATION;
+    return __atomic_load_n(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT), __ATOMIC_RELAXED) & GC_AGE_GENERATION;
 }
 
 /* Sets the region's entries in the verdict table. Most regions have one, for which calling memset would take longer. */

@@ -45,15 +45,21 @@ passes 'and is verified' DOTNET_GCgchStress=400 DOTNET_GCgchVerify=1 -- Linq Str
 passes 'without tiered compilation' DOTNET_TieredCompilation=0 DOTNET_GCgchVerify=1 --
 passes 'without code that was compiled beforehand' DOTNET_ReadyToRun=0 DOTNET_GCgchVerify=1 --
 passes 'with two collector threads' DOTNET_GCHeapCount=2 DOTNET_GCgchVerify=1 --
+passes 'objects are marked beside the program, and each collection is checked' DOTNET_gcConcurrent=1 DOTNET_GCgchVerify=1 --
+passes 'and everything moves at each 1024th slow path' DOTNET_gcConcurrent=1 DOTNET_GCgchStress=400 DOTNET_GCgchVerify=1 -- Linq Structures Threads Contexts Finalizers ConditionalWeakTables Churn
 passes 'nothing moves' DOTNET_GCgchNonMoving=1 DOTNET_GCgchVerify=1 -- Linq Json Threads Finalizers Kinds Contexts Churn
 passes 'without generations' DOTNET_GCgchNonGenerational=1 DOTNET_GCgchVerify=1 -- Linq Json Threads Finalizers Kinds Contexts Churn
 passes 'with the barrier and roots of servers' DOTNET_gcServer=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Kinds Contexts Churn
 passes 'with conservative stacks' DOTNET_gcConservative=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Pinning Churn
 
-output=$(env DOTNET_GCPath="$library" DOTNET_GCgchNote="$dir/note" DOTNET_GCgchVerify=1 nice tools/limit 120 examples/clr/build.sh many 2>&1)
-status=$?
-is $status 0 'a build of 300 classes, the compiler included'
-[ $status -eq 0 ] || diag "$(tr -d '\0' < "$dir/note" 2> /dev/null)" "$output"
+for variables in 'DOTNET_gcConcurrent=0 DOTNET_GCgchVerify=1' DOTNET_gcConcurrent=1; do
+    touch build/examples/clr/source/many/*.cs 2> /dev/null
+    # shellcheck disable=SC2086 # a list of assignments
+    output=$(env DOTNET_GCPath="$library" DOTNET_GCgchNote="$dir/note" $variables nice tools/limit 120 examples/clr/build.sh many 2>&1)
+    status=$?
+    is $status 0 "a build of 300 classes, the compiler included: $variables"
+    [ $status -eq 0 ] || diag "$(tr -d '\0' < "$dir/note" 2> /dev/null)" "$output"
+done
 
 for load in 'trees 14' 'ring 30000' 'table 100000' 'mix 100' 'threads 8'; do
     # shellcheck disable=SC2086 # a name and a number
@@ -61,6 +67,10 @@ for load in 'trees 14' 'ring 30000' 'table 100000' 'mix 100' 'threads 8'; do
     matches "$status $output" '^0 .*' "$load"
     matches "$output" 'libgch: collections [1-9]' "has collected: $load"
 done
+
+run DOTNET_gcConcurrent=1 DOTNET_GCgchReport=1 -- table 1000000
+matches "$status $output" '^0 .*table wrong 0' "a table that is replaced while it is marked"
+matches "$output" ' [1-9][0-9]* markings beside the program' "has been marked beside the program"
 
 run DOTNET_GCHeapHardLimit=4000000 -- exhaust
 matches "$status $output" '^0 .*OutOfMemoryException was caught' "a program at its limit gets OutOfMemoryException"
