@@ -811,7 +811,8 @@ typedef struct gc_options {
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
-       barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do only with write watch. A warning
+       barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do only with write
+       watch, and then the last pause grows with the number of pages that are stored to all the time. A warning
        says what stands against it; it is off until the first full collection, or change of limits, after that has changed.
        If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if all are in
        preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By
@@ -861,7 +862,7 @@ typedef struct gc_options {
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
        and gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
-    bool initializing_barriers; /* the host runs the barrier for stores into new objects, too, so these need no look at all their slots */
+    bool initializing_barriers; /* the host runs the barrier for stores into new objects, too: so these need no other look */
     /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Called during
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */
@@ -5088,6 +5089,10 @@ GC__FN void gc__words_shrink(gc__words *list, size_t count) {
 
 GC__OUT_OF_LINE bool gc__words_reserve(gc__words *list, size_t count) {
     return GC__LIKELY(list->capacity >= count) || gc__words_resize(list, gc__words_room(list, count, false));
+}
+
+GC__FN bool gc__words_end_with(const gc__words *list, uintptr_t word) {
+    return list->count && list->words[list->count - 1] == word;
 }
 
 GC__OUT_OF_LINE bool gc__words_push(gc__words *list, uintptr_t word) {
@@ -10245,7 +10250,7 @@ typedef struct gc__marker {
     gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
-    gc__words pages; /* addresses in pages whose marked objects are to be scanned there: what barriers have seen stored to, and large ones */
+    gc__words pages; /* addresses in pages whose marked objects are to be scanned there: of stores, and of large objects */
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
     size_t slots_most;            /* the most slots that are recorded */
     /* The first candidate region; the candidates are consecutive in their list; NULL: none. */
@@ -10350,7 +10355,8 @@ GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
-/* Appends the word to those that will be looked at together if an object that is being marked may be there. Returns how many there are then. */
+/* Appends the word to those that will be looked at together, if an object that is being marked may be there. Returns how
+   many there are then. */
 GC__INLINED size_t gc__shade_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
     if (!gc__shade_is_sound(heap, word)) return count;
     __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
@@ -10476,7 +10482,7 @@ GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object) {
    compared. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
-    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object);
+    if (!gc__words_end_with(waiting, object)) gc__shade_ask(heap, waiting, object);
 }
 
 /* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's
@@ -12081,7 +12087,7 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     if (may) gc__object_trace(object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
-    else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count && marker->tables.words[marker->tables.count - 1] == object))
+    else if (concurrent.has_entries && !(GC__HAS_PAGES && gc__words_end_with(&marker->tables, object)))
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 
@@ -17790,8 +17796,8 @@ GC__COLD void gc__marking_tables(void) {
 }
 
 /* Returns GC__EDGES_*: what the collection's workers do with the objects of generation 2 that they meet. If stores
-   are neither logged nor shown by pages, referents stored into old objects are not shaded, but the card is dirty. So a worker that cleans a
-   card shades all that its slots refer to. */
+   are neither logged nor shown by pages, what is stored into old objects is not shaded, but the card is dirty. So a worker
+   that cleans a card shades all that its slots refer to. */
 GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
     bool of_cards = !gc__stores_are_logged(heap) && !gc__barrier_watches();
     uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;

@@ -148,7 +148,8 @@ typedef struct gc_options {
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
-       barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do only with write watch. A warning
+       barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do only with write
+       watch, and then the last pause grows with the number of pages that are stored to all the time. A warning
        says what stands against it; it is off until the first full collection, or change of limits, after that has changed.
        If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if all are in
        preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By
@@ -198,7 +199,7 @@ typedef struct gc_options {
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
        and gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
-    bool initializing_barriers; /* the host runs the barrier for stores into new objects, too, so these need no look at all their slots */
+    bool initializing_barriers; /* the host runs the barrier for stores into new objects, too: so these need no other look */
     /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Called during
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */

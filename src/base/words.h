@@ -61,6 +61,10 @@ GC__OUT_OF_LINE bool gc__words_reserve(gc__words *list, size_t count) {
     return GC__LIKELY(list->capacity >= count) || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
+GC__FN bool gc__words_end_with(const gc__words *list, uintptr_t word) {
+    return list->count && list->words[list->count - 1] == word;
+}
+
 GC__OUT_OF_LINE bool gc__words_push(gc__words *list, uintptr_t word) {
     if (!gc__words_reserve(list, list->count + 1)) return false;
     list->words[list->count++] = word;

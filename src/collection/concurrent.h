@@ -31,8 +31,8 @@ GC__COLD void gc__marking_tables(void) {
 }
 
 /* Returns GC__EDGES_*: what the collection's workers do with the objects of generation 2 that they meet. If stores
-   are neither logged nor shown by pages, referents stored into old objects are not shaded, but the card is dirty. So a worker that cleans a
-   card shades all that its slots refer to. */
+   are neither logged nor shown by pages, what is stored into old objects is not shaded, but the card is dirty. So a worker
+   that cleans a card shades all that its slots refer to. */
 GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
     bool of_cards = !gc__stores_are_logged(heap) && !gc__barrier_watches();
     uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;

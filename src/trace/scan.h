@@ -421,7 +421,7 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     if (may) gc__object_trace(object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
-    else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count && marker->tables.words[marker->tables.count - 1] == object))
+    else if (concurrent.has_entries && !(GC__HAS_PAGES && gc__words_end_with(&marker->tables, object)))
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 

@@ -76,7 +76,7 @@ typedef struct gc__marker {
     gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
-    gc__words pages; /* addresses in pages whose marked objects are to be scanned there: what barriers have seen stored to, and large ones */
+    gc__words pages; /* addresses in pages whose marked objects are to be scanned there: of stores, and of large objects */
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
     size_t slots_most;            /* the most slots that are recorded */
     /* The first candidate region; the candidates are consecutive in their list; NULL: none. */
@@ -181,7 +181,8 @@ GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
-/* Appends the word to those that will be looked at together if an object that is being marked may be there. Returns how many there are then. */
+/* Appends the word to those that will be looked at together, if an object that is being marked may be there. Returns how
+   many there are then. */
 GC__INLINED size_t gc__shade_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
     if (!gc__shade_is_sound(heap, word)) return count;
     __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
@@ -307,7 +308,7 @@ GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object) {
    compared. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
-    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object);
+    if (!gc__words_end_with(waiting, object)) gc__shade_ask(heap, waiting, object);
 }
 
 /* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's
