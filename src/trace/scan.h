@@ -3,6 +3,7 @@
    function reports, gc__trace_visit or gc__concurrent_visit. */
 #pragma once
 
+#include "../space/cards.h"
 #include "../space/slots.h"
 #include "value_stacks.h"
 #include "edge.h"
