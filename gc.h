@@ -4561,6 +4561,8 @@ GC__FN uint32_t gc__os_process_number(void) { return 0; }
 #define GC__ASM_ADDRESS "%c0"
 #define GC__ASM_OPERAND(name) "i"(&name)
 
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* there it leads to the upper end of a frame */
+
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
@@ -4706,9 +4708,6 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 #define GC__ASM_ADDRESS "%0"
 #define GC__ASM_OPERAND(name) "S"(&name)
 
-/* The frame pointer leads to the lowest word of a frame. */
-#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
-
 /* The short path that uses the thread pointer is for x86-64 only. Vector registers are saved by the code below. */
 
 /* Defines a function that returns the address of code that assembly calls with two words in x16 and x17: it calls
@@ -4814,8 +4813,10 @@ gc__save_registers(uintptr_t *registers) {
 #ifndef GC__LOG_STORE_ADDRESS
 #define GC__LOG_STORE_ADDRESS(name) name
 #endif
+/* In the calling function's frame, above its variables: the same address in each function that another calls from one
+   place. The frame pointer of most processors leads to the lowest word of a frame. */
 #ifndef GC__FRAME_TOP
-#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* in the calling function's frame, above its variables */
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
 #endif
 /* With GC_DEBUG, finds a signal handler that calls gc.h although it interrupted gc.h on the same thread: the
    interrupted function may be in the middle of any change, and may hold any lock. */
@@ -19732,7 +19733,7 @@ GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_finalizer_run", "thread")) return 0;
     if (gc__is_called_by_hook(thread->heap, "gc_finalizer_run")) return 0;
     size_t count = 0;
-    while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
+    while (count < most && gc__finalizer_run(thread, (const void *)GC__FRAME_TOP())) count++;
     return count;
 }
 
@@ -19741,7 +19742,7 @@ GC_API size_t gc_finalizer_pending(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
-    if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
+    if (self) gc__finalizing_drop(all, self, (const void *)GC__FRAME_TOP());
     gc__finalizers_decide(all, SIZE_MAX);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
@@ -19771,13 +19772,13 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__finalizer_of(all, thread, __builtin_frame_address(0))) return false;
+    if (gc__finalizer_of(all, thread, (const void *)GC__FRAME_TOP())) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (!gc_finalizer_pending(heap)) return true;
         if (gc__os_now_ns() >= deadline) return false;
         bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
-        if (others || !gc__finalizer_run(thread, __builtin_frame_address(0)))
+        if (others || !gc__finalizer_run(thread, (const void *)GC__FRAME_TOP()))
             gc__finalizers_await(heap, event, deadline);
     }
 }
@@ -19794,7 +19795,7 @@ GC__COLD void gc__finalizer_thread(void *context) {
     while (thread) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
-        if (!gc__finalizer_run(thread, __builtin_frame_address(0))) gc__finalizers_await(heap, event, UINT64_MAX);
+        if (!gc__finalizer_run(thread, (const void *)GC__FRAME_TOP())) gc__finalizers_await(heap, event, UINT64_MAX);
     }
     if (!thread) return;
     gc_thread_detach(thread);
@@ -20431,7 +20432,7 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
     if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", (uintptr_t)__builtin_frame_address(0))) return;
     gc__marking_close(heap);
-    bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
+    bool ended = gc__finalizers_end(heap, (const void *)GC__FRAME_TOP());
     if (ended) gc__announce_pauses(heap);
     gc__heaps_remove(heap);
     if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);

@@ -285,7 +285,9 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #ifndef GC__LOG_STORE_ADDRESS
 #define GC__LOG_STORE_ADDRESS(name) name
 #endif
+/* In the calling function's frame, above its variables: the same address in each function that another calls from one
+   place. The frame pointer of most processors leads to the lowest word of a frame. */
 #ifndef GC__FRAME_TOP
-#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* in the calling function's frame, above its variables */
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
 #endif
 #include "sanitize.h"
