@@ -8268,8 +8268,8 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-/* Returns an address above the frames of the functions that the caller calls. */
-GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
+/* Returns GC__FRAME_TOP() of the functions that the caller calls. */
+GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return GC__FRAME_TOP(); }
 
 /* Called by a function of gc.h that has this frame: if the recorded calls of out_of_memory are not on the stack above
    it, they were left by longjmp or an exception, and are forgotten. */
@@ -19598,7 +19598,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
-    if (gc__is_called_by_asked(thread, "gc_thread_detach", (uintptr_t)__builtin_frame_address(0))) return;
+    if (gc__is_called_by_asked(thread, "gc_thread_detach", GC__FRAME_TOP())) return;
     gc__thread_leave(thread);
 }
 
@@ -20430,7 +20430,7 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
-    if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", (uintptr_t)__builtin_frame_address(0))) return;
+    if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", GC__FRAME_TOP())) return;
     gc__marking_close(heap);
     bool ended = gc__finalizers_end(heap, (const void *)GC__FRAME_TOP());
     if (ended) gc__announce_pauses(heap);

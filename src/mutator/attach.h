@@ -226,7 +226,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
-    if (gc__is_called_by_asked(thread, "gc_thread_detach", (uintptr_t)__builtin_frame_address(0))) return;
+    if (gc__is_called_by_asked(thread, "gc_thread_detach", GC__FRAME_TOP())) return;
     gc__thread_leave(thread);
 }
 
