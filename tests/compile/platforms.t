@@ -243,6 +243,44 @@ END
         matches "$page" '^1$' "AArch64: there are no compiled frames"
         matches "$page" 'compiled code can be called on x86-64 Linux only' "AArch64: compiled code cannot be called"
 
+        # The compiler keeps `factor` in a register of SVE, of which calls preserve no more than the lower part, across stores
+        # that are logged.
+        cat > "$dir/sve.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+typedef struct cell { gc_object header; struct cell *next; } cell;
+static const gc_type cell_type = GC_TYPE(cell, next);
+enum { CELLS = 5000, NUMBERS = 37 };
+static cell *cells[CELLS];
+static float numbers[NUMBERS], products[NUMBERS];
+void multiply(gc_thread *gc, cell *object, float *restrict to, const float *restrict from, float factor);
+__attribute__((noinline)) void multiply(gc_thread *gc, cell *object, float *restrict to, const float *restrict from, float factor) {
+    for (int i = 0; i < CELLS; i++) {
+        gc_store(gc, &cells[i]->next, object);
+        for (int k = 0; k < NUMBERS; k++) to[k] = from[k] * factor;
+    }
+}
+int main(void) {
+    gc_options options = {.collector_threads = 1, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .pause_goal_us = 1000};
+    gc_heap *heap = gc_heap_create(&options);
+    gc_thread *gc = gc_thread_attach(heap);
+    GC_ROOTS_ARRAY(gc, cells, CELLS, 0);
+    for (int i = 0; i < CELLS; i++) cells[i] = (cell *)gc_new(gc, &cell_type);
+    for (int i = 0; i < NUMBERS; i++) numbers[i] = (float)(1 + i);
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT), gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    int wrong = 0, logged = 0;
+    for (int round = 2; round < 12; round++) {
+        gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+        logged += gc__tables.age[(uintptr_t)cells[0] >> GC_REGION_SHIFT] >> 7;
+        multiply(gc, (cell *)gc_new(gc, &cell_type), products, numbers, (float)round);
+        for (int k = 0; k < NUMBERS; k++) wrong += products[k] != numbers[k] * (float)round;
+    }
+    printf("%d wrong, %s\n", wrong, logged ? "logged" : "not logged");
+}
+END
+        $compiler -O1 -ftree-loop-vectorize -march=armv8.2-a+sve "$dir/sve.c" -pthread -o "$dir/sve" && page=$(timeout 300 "$emulator" "$dir/sve" 2>&1)
+        is "$page" '0 wrong, logged' "AArch64: the store of a reference destroys no register of SVE"
+
         # Code whose indirect calls may lead only to what begins with bti: the compiler says of the file that all of it does.
         printf '#define GC_IMPLEMENTATION\n#include "gc_standalone.h"\n' > "$dir/stubs.c"
         cat > "$dir/targets.c" << 'END'
