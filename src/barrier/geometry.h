@@ -97,7 +97,7 @@
 #else
 #define GC__IS_AARCH64 0
 #endif
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || (defined(__aarch64__) && !defined(__AARCH64EB__)) /* instructions have their lowest byte first */
 #define GC_HAS_EMIT 1
 #else
 #define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */

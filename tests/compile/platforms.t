@@ -170,6 +170,15 @@ for cross in $windows aarch64-linux-gnu-gcc; do
     ok $? "$cross -flto: examples/hello.c"
 done
 
+# emits_nothing PROCESSOR COMPILER...
+emits_nothing() {
+    local processor=$1
+    shift
+    page=$(printf '#include "gc_barrier_x86_64.h"\nlong code[48];\nint main(void) { gc_barrier_tables tables = {0}; gc_barrier_code of; return gc_barrier_emit(&of, code, 384, GC_BARRIER_RANK_SUM, 0, &tables) == 0; }' |
+        "$@" -std=c11 -I. -x c -c -o "$dir/emit.o" - 2>&1)
+    matches "$page" 'error: .*gc_barrier_emit has no machine code for this processor' "$processor: barriers are not emitted"
+}
+
 cross=aarch64-linux-gnu-gcc
 if ! command -v $cross > /dev/null; then
     skip "AArch64" "$cross is not installed (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
@@ -180,6 +189,9 @@ else
     done
     matches "$(echo '#include "gc.h"
 GC_ADDRESS_BITS' | $cross -E -I. - | tail -1)" '^48$' "AArch64: addresses have 48 bits"
+
+    touch "$dir/stubs/gnu/stubs-lp64_be.h"
+    emits_nothing 'AArch64 with its highest byte first' $cross -mbig-endian -isystem "$dir/stubs"
 
     # Emulators on x86-64 show no other order of memory than x86-64's, so this looks for the instructions that ask for it.
     cat > "$dir/order.c" << 'END'
@@ -316,9 +328,7 @@ for processor in riscv64 s390x; do
     ONLY=headers tests/platforms/platform.sh $processor > "$dir/log" 2>&1
     ok $? "$processor: every shipped header compiles"
     grep -v '^ok' "$dir/log" | head -5 >&2
-    page=$(printf '#include "gc_barrier_x86_64.h"\nlong code[48];\nint main(void) { gc_barrier_tables tables = {0}; gc_barrier_code of; return gc_barrier_emit(&of, code, 384, GC_BARRIER_RANK_SUM, 0, &tables) == 0; }' |
-        $cross -std=c11 -I. -x c -c -o "$dir/emit.o" - 2>&1)
-    matches "$page" 'error: .*gc_barrier_emit has no machine code for this processor' "$processor: barriers are not emitted"
+    emits_nothing $processor $cross
     page=$(echo '#include "gc_standalone.h"' | $cross -std=c11 -x c -DGC_STANDALONE -fsyntax-only -I. -DGC_IMPLEMENTATION - 2>&1)
     matches "$page" 'error: .*stubs for x86-64 and AArch64: here, compile it into the program' "$processor: no collector in a library"
     for emulator in qemu-$processor qemu-$processor-static ''; do command -v "$emulator" > /dev/null && break; done
