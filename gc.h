@@ -2106,6 +2106,8 @@ GC__FN uint64_t gc__cpu_ticks(void); /* a counter with a steady but unknown rate
 /* Arranges that `f` is called at the end of the calling thread, and once more, after other destructors, if it returns
    true. Returns false if the system has no room for that. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
+/* GC__OS_KEPT(variable) is a thread-local pointer that outlives the thread's other variables, where the system frees these before
+   it calls that function. gc__os_keep(value) comes after each change of it. If it is NULL, `f` may not be called. */
 /* Arranges that fork calls `before` on the thread that forks, and then `in_parent` and `in_child`. Returns false if the
    system has no room for that. */
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
@@ -3782,6 +3784,10 @@ GC__CALL(int, CloseHandle, (void *handle));
 GC__CALL(uint32_t, FlsAlloc, (void (*at_end)(void *value)));
 GC__CALL(int, FlsSetValue, (uint32_t index, void *value));
 GC__CALL(int, FlsFree, (uint32_t index));
+GC__CALL(uint32_t, TlsAlloc, (void));
+GC__CALL(void *, TlsGetValue, (uint32_t index));
+GC__CALL(int, TlsSetValue, (uint32_t index, void *value));
+GC__CALL(int, TlsFree, (uint32_t index));
 GC__CALL(void, AcquireSRWLockExclusive, (void **lock));
 GC__CALL(void, ReleaseSRWLockExclusive, (void **lock));
 GC__CALL(uint32_t, GetLastError, (void));
@@ -4066,13 +4072,32 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(
 
 #define GC__OS_NO_INDEX UINT32_MAX
 static bool (*gc__os_end)(void);                     /* atomic; NULL: none */
-static uint32_t gc__os_end_index = GC__OS_NO_INDEX; /* of fiber-local storage; atomic */
+static uint32_t gc__os_end_index = GC__OS_NO_INDEX;  /* of fiber-local storage; atomic */
+static uint32_t gc__os_kept_index = GC__OS_NO_INDEX; /* of thread-local storage; atomic */
+
+/* gcc for mingw-w64 keeps thread-local variables in memory that a destructor of its pthreads frees, most often before all others:
+   from then on the thread has fresh ones. Where it has no such pthreads they live longer. */
+GC__FN void gc__os_keep(void *value) { gc__call_TlsSetValue(__atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE), value); }
+GC__OUT_OF_LINE void *gc__os_recall(void *variable) {
+    uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
+    gc_word *word = (gc_word *)variable;
+    if (!*word && index != GC__OS_NO_INDEX) *word = (uintptr_t)gc__call_TlsGetValue(index);
+    return variable;
+}
+#define GC__OS_KEPT(variable) (*(__typeof__(variable) *)gc__os_recall(&(variable)))
+
+/* NULL: the thread needs no call. Then its variables are not touched, which would give them memory again. */
+GC__COLD bool (*gc__os_end_of_thread(void))(void) {
+    uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
+    bool any = index != GC__OS_NO_INDEX && gc__call_TlsGetValue(index);
+    return any ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
+}
 
 /* The system calls this at the end of the thread before the callbacks of libraries, for which it holds a lock that other
    threads need to end, too: waiting for a collection there could wait for ever. It also calls this when another fiber than
    the running one is deleted, which ends no thread, and when the process ends, which needs nothing. */
 GC__COLD void gc__os_end_call(void *stack_end) {
-    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
+    bool (*end)(void) = gc__os_end_of_thread();
     if (end && (uintptr_t)stack_end == gc__os_stack_end() && !gc__os_is_ending() && end()) end();
 }
 
@@ -4085,9 +4110,10 @@ GC__CALL_IF_THERE(pthread_setspecific, (uint32_t key, const void *value));
 static uint32_t gc__os_key;
 static uint32_t gc__os_key_state; /* 0: there is no key; 1: one thread makes it; 2: there is one; atomic */
 
+/* When gc__os_end is called again, it may have lost the variable by which it knows that. */
 GC__COLD void gc__os_key_call(void *value) {
-    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
-    if (end && end()) gc__call_pthread_setspecific(gc__os_key, value);
+    bool (*end)(void) = gc__os_end_of_thread();
+    if (end && end() && (value == &gc__os_key || end())) gc__call_pthread_setspecific(gc__os_key, &gc__os_key_state);
 }
 
 GC__COLD void gc__os_key_set(void) {
@@ -4100,19 +4126,24 @@ GC__COLD void gc__os_key_set(void) {
     if (__atomic_load_n(&gc__os_key_state, __ATOMIC_ACQUIRE) == 2) gc__call_pthread_setspecific(gc__os_key, &gc__os_key);
 }
 
+/* Takes an index that the system has given, unless another thread was faster. */
+GC__COLD bool gc__os_index_take(uint32_t *index, uint32_t given, int (*give_back)(uint32_t index)) {
+    uint32_t none = GC__OS_NO_INDEX;
+    if (given == none) return false;
+    if (!__atomic_compare_exchange_n(index, &none, given, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) give_back(given);
+    return true;
+}
+
 GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
-    uint32_t index = __atomic_load_n(&gc__os_end_index, __ATOMIC_ACQUIRE), none = GC__OS_NO_INDEX;
+    uint32_t *end = &gc__os_end_index, *kept = &gc__os_kept_index;
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
-    if (index == none) {
-        index = gc__call_FlsAlloc(gc__os_end_call);
-        if (index == none) return false;
-        if (!__atomic_compare_exchange_n(&gc__os_end_index, &none, index, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            gc__call_FlsFree(index);
-            index = none; /* another thread was faster */
-        }
-    }
+    if (__atomic_load_n(end, __ATOMIC_ACQUIRE) == GC__OS_NO_INDEX &&
+        !gc__os_index_take(end, gc__call_FlsAlloc(gc__os_end_call), gc__call_FlsFree))
+        return false;
+    if (__atomic_load_n(kept, __ATOMIC_ACQUIRE) == GC__OS_NO_INDEX && !gc__os_index_take(kept, gc__call_TlsAlloc(), gc__call_TlsFree))
+        return false;
     gc__os_key_set();
-    return gc__call_FlsSetValue(index, (void *)gc__os_stack_end()) != 0;
+    return gc__call_FlsSetValue(__atomic_load_n(end, __ATOMIC_ACQUIRE), (void *)gc__os_stack_end()) != 0;
 }
 
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
@@ -4154,7 +4185,9 @@ GC__COLD void gc__os_leave(void) {
     gc__os_fault = NULL;
     __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
     if (__atomic_exchange_n(&gc__os_key_state, 0, __ATOMIC_ACQ_REL) == 2) gc__call_pthread_key_delete(gc__os_key);
-    uint32_t index = __atomic_exchange_n(&gc__os_end_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    uint32_t index = __atomic_exchange_n(&gc__os_kept_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    if (index != GC__OS_NO_INDEX) gc__call_TlsFree(index);
+    index = __atomic_exchange_n(&gc__os_end_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
     if (index != GC__OS_NO_INDEX) gc__call_FlsFree(index); /* calls gc__os_end_call for every thread */
 }
 
@@ -4812,6 +4845,10 @@ gc__save_registers(uintptr_t *registers) {
 /* What a processor need not define. */
 #ifndef GC__LOG_STORE_ADDRESS
 #define GC__LOG_STORE_ADDRESS(name) name
+#endif
+#ifndef GC__OS_KEPT
+#define GC__OS_KEPT(variable) (variable)
+#define gc__os_keep(value) ((void)(value))
 #endif
 /* In the calling function's frame, above its variables: the same address in each function that another calls from one
    place. The frame pointer of most processors leads to the lowest word of a frame. */
@@ -7791,7 +7828,8 @@ typedef struct gc__threads {
     size_t root_offset;
 } gc__threads;
 
-static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
+static __thread gc_thread *gc__my_first;       /* the first of the attachments of the calling native thread */
+#define gc__my_attachments GC__OS_KEPT(gc__my_first)
 static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
 static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
@@ -19388,6 +19426,7 @@ GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     gc_thread **link = &gc__my_attachments;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;
+    gc__os_keep(gc__my_first);
     free(thread);
 }
 
@@ -19478,8 +19517,7 @@ GC__COLD bool gc__thread_ended(void) {
 GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (!gc__os_at_thread_end(gc__thread_ended))
         return gc__fail(GC_ERROR_MEMORY,
-                        "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
-                        "thread is noticed");
+                        "gc_thread_attach: no thread-specific key is left, by which the end of a thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
@@ -19567,7 +19605,7 @@ GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__thread_list(heap, thread);
     gc__record(thread)->next_attachment = gc__my_attachments;
-    gc__my_attachments = thread;
+    gc__os_keep(gc__my_first = thread);
     gc__heap_unlock(heap);
     return thread;
 }

@@ -16,6 +16,7 @@ GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     gc_thread **link = &gc__my_attachments;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;
+    gc__os_keep(gc__my_first);
     free(thread);
 }
 
@@ -106,8 +107,7 @@ GC__COLD bool gc__thread_ended(void) {
 GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (!gc__os_at_thread_end(gc__thread_ended))
         return gc__fail(GC_ERROR_MEMORY,
-                        "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
-                        "thread is noticed");
+                        "gc_thread_attach: no thread-specific key is left, by which the end of a thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
@@ -195,7 +195,7 @@ GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__thread_list(heap, thread);
     gc__record(thread)->next_attachment = gc__my_attachments;
-    gc__my_attachments = thread;
+    gc__os_keep(gc__my_first = thread);
     gc__heap_unlock(heap);
     return thread;
 }

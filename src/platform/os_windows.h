@@ -246,13 +246,32 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(
 
 #define GC__OS_NO_INDEX UINT32_MAX
 static bool (*gc__os_end)(void);                     /* atomic; NULL: none */
-static uint32_t gc__os_end_index = GC__OS_NO_INDEX; /* of fiber-local storage; atomic */
+static uint32_t gc__os_end_index = GC__OS_NO_INDEX;  /* of fiber-local storage; atomic */
+static uint32_t gc__os_kept_index = GC__OS_NO_INDEX; /* of thread-local storage; atomic */
+
+/* gcc for mingw-w64 keeps thread-local variables in memory that a destructor of its pthreads frees, most often before all others:
+   from then on the thread has fresh ones. Where it has no such pthreads they live longer. */
+GC__FN void gc__os_keep(void *value) { gc__call_TlsSetValue(__atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE), value); }
+GC__OUT_OF_LINE void *gc__os_recall(void *variable) {
+    uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
+    gc_word *word = (gc_word *)variable;
+    if (!*word && index != GC__OS_NO_INDEX) *word = (uintptr_t)gc__call_TlsGetValue(index);
+    return variable;
+}
+#define GC__OS_KEPT(variable) (*(__typeof__(variable) *)gc__os_recall(&(variable)))
+
+/* NULL: the thread needs no call. Then its variables are not touched, which would give them memory again. */
+GC__COLD bool (*gc__os_end_of_thread(void))(void) {
+    uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
+    bool any = index != GC__OS_NO_INDEX && gc__call_TlsGetValue(index);
+    return any ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
+}
 
 /* The system calls this at the end of the thread before the callbacks of libraries, for which it holds a lock that other
    threads need to end, too: waiting for a collection there could wait for ever. It also calls this when another fiber than
    the running one is deleted, which ends no thread, and when the process ends, which needs nothing. */
 GC__COLD void gc__os_end_call(void *stack_end) {
-    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
+    bool (*end)(void) = gc__os_end_of_thread();
     if (end && (uintptr_t)stack_end == gc__os_stack_end() && !gc__os_is_ending() && end()) end();
 }
 
@@ -265,9 +284,10 @@ GC__CALL_IF_THERE(pthread_setspecific, (uint32_t key, const void *value));
 static uint32_t gc__os_key;
 static uint32_t gc__os_key_state; /* 0: there is no key; 1: one thread makes it; 2: there is one; atomic */
 
+/* When gc__os_end is called again, it may have lost the variable by which it knows that. */
 GC__COLD void gc__os_key_call(void *value) {
-    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
-    if (end && end()) gc__call_pthread_setspecific(gc__os_key, value);
+    bool (*end)(void) = gc__os_end_of_thread();
+    if (end && end() && (value == &gc__os_key || end())) gc__call_pthread_setspecific(gc__os_key, &gc__os_key_state);
 }
 
 GC__COLD void gc__os_key_set(void) {
@@ -280,19 +300,24 @@ GC__COLD void gc__os_key_set(void) {
     if (__atomic_load_n(&gc__os_key_state, __ATOMIC_ACQUIRE) == 2) gc__call_pthread_setspecific(gc__os_key, &gc__os_key);
 }
 
+/* Takes an index that the system has given, unless another thread was faster. */
+GC__COLD bool gc__os_index_take(uint32_t *index, uint32_t given, int (*give_back)(uint32_t index)) {
+    uint32_t none = GC__OS_NO_INDEX;
+    if (given == none) return false;
+    if (!__atomic_compare_exchange_n(index, &none, given, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) give_back(given);
+    return true;
+}
+
 GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
-    uint32_t index = __atomic_load_n(&gc__os_end_index, __ATOMIC_ACQUIRE), none = GC__OS_NO_INDEX;
+    uint32_t *end = &gc__os_end_index, *kept = &gc__os_kept_index;
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
-    if (index == none) {
-        index = gc__call_FlsAlloc(gc__os_end_call);
-        if (index == none) return false;
-        if (!__atomic_compare_exchange_n(&gc__os_end_index, &none, index, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            gc__call_FlsFree(index);
-            index = none; /* another thread was faster */
-        }
-    }
+    if (__atomic_load_n(end, __ATOMIC_ACQUIRE) == GC__OS_NO_INDEX &&
+        !gc__os_index_take(end, gc__call_FlsAlloc(gc__os_end_call), gc__call_FlsFree))
+        return false;
+    if (__atomic_load_n(kept, __ATOMIC_ACQUIRE) == GC__OS_NO_INDEX && !gc__os_index_take(kept, gc__call_TlsAlloc(), gc__call_TlsFree))
+        return false;
     gc__os_key_set();
-    return gc__call_FlsSetValue(index, (void *)gc__os_stack_end()) != 0;
+    return gc__call_FlsSetValue(__atomic_load_n(end, __ATOMIC_ACQUIRE), (void *)gc__os_stack_end()) != 0;
 }
 
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
@@ -334,7 +359,9 @@ GC__COLD void gc__os_leave(void) {
     gc__os_fault = NULL;
     __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
     if (__atomic_exchange_n(&gc__os_key_state, 0, __ATOMIC_ACQ_REL) == 2) gc__call_pthread_key_delete(gc__os_key);
-    uint32_t index = __atomic_exchange_n(&gc__os_end_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    uint32_t index = __atomic_exchange_n(&gc__os_kept_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    if (index != GC__OS_NO_INDEX) gc__call_TlsFree(index);
+    index = __atomic_exchange_n(&gc__os_end_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
     if (index != GC__OS_NO_INDEX) gc__call_FlsFree(index); /* calls gc__os_end_call for every thread */
 }
 

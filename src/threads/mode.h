@@ -103,7 +103,8 @@ typedef struct gc__threads {
     size_t root_offset;
 } gc__threads;
 
-static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
+static __thread gc_thread *gc__my_first;       /* the first of the attachments of the calling native thread */
+#define gc__my_attachments GC__OS_KEPT(gc__my_first)
 static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
 static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
