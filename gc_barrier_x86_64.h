@@ -1047,7 +1047,8 @@ typedef struct gc_barrier_code {
 
    Calling convention. Store: x0 = slot, x1 = reference. Assign: x0 = slot, x1 = address of the reference; both are 8 higher
    on return. Copy: x0 = destination, x1 = source, x2 = count. The code may change x9 to x12 and the flags, and for assign
-   and copy also x0, x1, and x13 to x16. It calls nothing, uses no stack, and preserves all vector registers.
+   and copy also x0, x1, and x13 to x16. It calls nothing, uses no stack, and preserves all vector registers. It begins with
+   a target of indirect calls, since a compiler's code may lie in pages that are guarded so (PROT_BTI).
 
    The tables' values are words behind the code, aligned to 8 bytes, which it loads: so a patch is a store of data, and only
    emitting needs the instruction cache to be cleared (__builtin___clear_cache). Loads of bounds come before those of tables,
@@ -1066,6 +1067,7 @@ typedef struct gc__a64 {
 enum { GC__A = 9, GC__B, GC__C, GC__D, GC__TO, GC__FROM, GC__END, GC__STEP, GC__ZERO = 31 };
 enum {
     GC__A64_NOP = (int)0xD503201F,
+    GC__A64_TARGET = (int)0xD503245F, /* bti c */
     GC__A64_RET = (int)0xD65F03C0,
     GC__A64_ORDER_LOADS = (int)0xD50339BF, /* dmb ishld */
     GC__A64_B = 0x14000000,
@@ -1380,6 +1382,7 @@ static inline const void *gc__a64_emit(gc__a64 *e, gc_barrier_code *code, gc__ba
     memset(e, 0, sizeof *e);
     e->code = code;
     e->tables = tables;
+    gc__a64_put(e, (uint32_t)GC__A64_TARGET);
     if (form & GC_EMIT_COPY)
         gc__a64_copy(e, parts, form);
     else if (form & GC_EMIT_ASSIGN)

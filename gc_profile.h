@@ -1266,6 +1266,7 @@ GC__FN bool gc__native_leave_by_pointer(gc__native_cursor *frame) {
         !gc__native_read(frame, pointer, &former) || !gc__native_return(frame, pointer + 16))
         return false;
     frame->registers[GC__CPU_FRAME] = former;
+    if (!GC__CPU_HAS_CFI && former > pointer) frame->registers[GC__CPU_SP] = former; /* where the caller's frame begins */
     return true;
 }
 
@@ -1429,6 +1430,7 @@ GC__INLINED void gc__native_here(gc__native_start *start) { GC__CPU_HERE(start->
 GC__FN size_t gc__native_listed(const gc__native_start *start, gc__native_frame *frames, size_t most) {
     void *pcs[256];
     size_t count = (size_t)gc__os_list_frames(pcs, 256), first = 0, taken = 0;
+    gc__native_changes = gc__os_file_changes();
     while (first < count && (uintptr_t)pcs[first] != start->registers[GC__CPU_PC]) first++;
     for (; first + taken < count && taken < most; taken++) {
         memset(&frames[taken], 0, sizeof *frames);

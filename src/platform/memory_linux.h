@@ -168,7 +168,9 @@ GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(vo
     size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries;
     uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in no run of pages */
     bool any = false;
-    int error = errno, file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    /* qemu-user leaves the entries in the order of its own machine, where pages then seem to be missing. */
+    bool ordered = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    int error = errno, file = ordered ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
     while (file >= 0 && at < last) {
         size_t count = last - at < most ? last - at : most, bytes = count * sizeof *entries;
         if (pread(file, entries, bytes, (off_t)(at * sizeof *entries)) != (ssize_t)bytes) break;

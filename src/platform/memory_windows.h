@@ -5,6 +5,7 @@
 
 #ifdef _WIN32
 #include <malloc.h>
+#include <stdio.h>
 
 GC__FN void gc__os_check(const void *address, size_t bytes) {
     (void)address, (void)bytes;
@@ -33,6 +34,20 @@ GC__FN gc__os_reservation *gc__os_reservation_of(uintptr_t address) {
     return NULL;
 }
 
+/* Commits the page that is read there for the first time. If the system refuses, other programs have a second to give memory
+   back: the reader cannot go on without that page. */
+GC__COLD void gc__os_commit_read(uintptr_t address) {
+    for (int ms = 0; !gc__call_VirtualAlloc((void *)address, 1, GC__OS_COMMIT, GC__OS_READ); ms++) {
+        if (ms < 1000) {
+            gc__call_Sleep(1);
+            continue;
+        }
+        fprintf(stderr, "gc.h: the system refuses memory for the page at %p of a table that write barriers read: %s\n",
+                (void *)address, gc__os_refusal(1));
+        abort();
+    }
+}
+
 /* Returns whether a fault in a reservation needs no further handling: the page has been committed meanwhile, or here. */
 GC__FN bool gc__os_fault_is_over(uintptr_t address, uintptr_t access) {
     const gc__os_reservation *reservation = gc__os_reservation_of(address);
@@ -44,7 +59,7 @@ GC__FN bool gc__os_fault_is_over(uintptr_t address, uintptr_t access) {
     if (part.state == GC__OS_COMMIT)
         is_over = part.protection == GC__OS_WRITE || (part.protection == GC__OS_READ && !access);
     else if (part.state == GC__OS_RESERVE && reservation->readable && !access)
-        is_over = gc__call_VirtualAlloc((void *)address, 1, GC__OS_COMMIT, GC__OS_READ) != NULL;
+        gc__os_commit_read(address), is_over = true;
     gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
     return is_over;
 }

@@ -246,8 +246,10 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(
 
 #define GC__OS_NO_INDEX UINT32_MAX
 static bool (*gc__os_end)(void);                     /* atomic; NULL: none */
-static uint32_t gc__os_end_index = GC__OS_NO_INDEX;  /* of fiber-local storage; atomic */
+static uint32_t gc__os_end_index = GC__OS_NO_INDEX;  /* of fiber-local storage */
 static uint32_t gc__os_kept_index = GC__OS_NO_INDEX; /* of thread-local storage; atomic */
+/* A lock of the system, free at first: one thread makes the indices and the key below, and no other goes on without them. */
+static void *gc__os_end_lock;
 
 /* gcc for mingw-w64 keeps thread-local variables in memory that a destructor of its pthreads frees, most often before all others:
    from then on the thread has fresh ones. Where it has no such pthreads they live longer. */
@@ -282,42 +284,30 @@ GC__CALL_IF_THERE(pthread_key_create, (uint32_t * key, void (*f)(void *value)));
 GC__CALL_IF_THERE(pthread_key_delete, (uint32_t key));
 GC__CALL_IF_THERE(pthread_setspecific, (uint32_t key, const void *value));
 static uint32_t gc__os_key;
-static uint32_t gc__os_key_state; /* 0: there is no key; 1: one thread makes it; 2: there is one; atomic */
+static bool gc__os_key_made;
 
 /* When gc__os_end is called again, it may have lost the variable by which it knows that. */
 GC__COLD void gc__os_key_call(void *value) {
     bool (*end)(void) = gc__os_end_of_thread();
-    if (end && end() && (value == &gc__os_key || end())) gc__call_pthread_setspecific(gc__os_key, &gc__os_key_state);
+    if (end && end() && (value == &gc__os_key || end())) gc__call_pthread_setspecific(gc__os_key, &gc__os_key_made);
 }
 
 GC__COLD void gc__os_key_set(void) {
-    uint32_t none = 0;
     if (!gc__call_pthread_key_create || !gc__call_pthread_key_delete || !gc__call_pthread_setspecific) return;
-    if (__atomic_compare_exchange_n(&gc__os_key_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        bool made = gc__call_pthread_key_create(&gc__os_key, gc__os_key_call) == 0;
-        __atomic_store_n(&gc__os_key_state, made ? 2 : 0, __ATOMIC_RELEASE);
-    }
-    if (__atomic_load_n(&gc__os_key_state, __ATOMIC_ACQUIRE) == 2) gc__call_pthread_setspecific(gc__os_key, &gc__os_key);
-}
-
-/* Takes an index that the system has given, unless another thread was faster. */
-GC__COLD bool gc__os_index_take(uint32_t *index, uint32_t given, int (*give_back)(uint32_t index)) {
-    uint32_t none = GC__OS_NO_INDEX;
-    if (given == none) return false;
-    if (!__atomic_compare_exchange_n(index, &none, given, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) give_back(given);
-    return true;
+    if (!gc__os_key_made) gc__os_key_made = gc__call_pthread_key_create(&gc__os_key, gc__os_key_call) == 0;
+    if (gc__os_key_made) gc__call_pthread_setspecific(gc__os_key, &gc__os_key);
 }
 
 GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
-    uint32_t *end = &gc__os_end_index, *kept = &gc__os_kept_index;
+    gc__call_AcquireSRWLockExclusive(&gc__os_end_lock);
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
-    if (__atomic_load_n(end, __ATOMIC_ACQUIRE) == GC__OS_NO_INDEX &&
-        !gc__os_index_take(end, gc__call_FlsAlloc(gc__os_end_call), gc__call_FlsFree))
-        return false;
-    if (__atomic_load_n(kept, __ATOMIC_ACQUIRE) == GC__OS_NO_INDEX && !gc__os_index_take(kept, gc__call_TlsAlloc(), gc__call_TlsFree))
-        return false;
-    gc__os_key_set();
-    return gc__call_FlsSetValue(__atomic_load_n(end, __ATOMIC_ACQUIRE), (void *)gc__os_stack_end()) != 0;
+    if (gc__os_end_index == GC__OS_NO_INDEX) gc__os_end_index = gc__call_FlsAlloc(gc__os_end_call);
+    if (gc__os_kept_index == GC__OS_NO_INDEX) __atomic_store_n(&gc__os_kept_index, gc__call_TlsAlloc(), __ATOMIC_RELEASE);
+    bool ok = gc__os_end_index != GC__OS_NO_INDEX && gc__os_kept_index != GC__OS_NO_INDEX &&
+              gc__call_FlsSetValue(gc__os_end_index, (void *)gc__os_stack_end());
+    if (ok) gc__os_key_set();
+    gc__call_ReleaseSRWLockExclusive(&gc__os_end_lock);
+    return ok;
 }
 
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
@@ -358,10 +348,12 @@ GC__COLD void gc__os_leave(void) {
     if (handle) gc__call_RemoveVectoredExceptionHandler(handle);
     gc__os_fault = NULL;
     __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
-    if (__atomic_exchange_n(&gc__os_key_state, 0, __ATOMIC_ACQ_REL) == 2) gc__call_pthread_key_delete(gc__os_key);
-    uint32_t index = __atomic_exchange_n(&gc__os_kept_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
-    if (index != GC__OS_NO_INDEX) gc__call_TlsFree(index);
-    index = __atomic_exchange_n(&gc__os_end_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    if (gc__os_key_made) gc__call_pthread_key_delete(gc__os_key);
+    gc__os_key_made = false;
+    uint32_t index = gc__os_end_index;
+    gc__os_end_index = GC__OS_NO_INDEX;
+    uint32_t kept = __atomic_exchange_n(&gc__os_kept_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    if (kept != GC__OS_NO_INDEX) gc__call_TlsFree(kept);
     if (index != GC__OS_NO_INDEX) gc__call_FlsFree(index); /* calls gc__os_end_call for every thread */
 }
 

@@ -307,6 +307,15 @@ int main(void) {
     uintptr_t start = (uintptr_t)&__executable_start, registers[GC__SAVED_REGISTERS];
     if (mprotect(&__executable_start, ((uintptr_t)&etext - start + 4095) & ~4095ul, PROT_READ | PROT_EXEC | 0x10 /* PROT_BTI */)) return 1;
     save(registers);
+    static gc_barrier_tables tables;
+    static uint64_t page[4096 / 8] __attribute__((aligned(4096))), slot;
+    gc_barrier_code code;
+    void (*volatile emitted)(void *slot, void *object) = (void (*)(void *, void *))(uintptr_t)page;
+    if (!gc_barrier_emit(&code, page, sizeof page, GC_BARRIER_NONE, GC_EMIT_STORE, &tables)) return 3;
+    __builtin___clear_cache((char *)page, (char *)page + sizeof page);
+    if (mprotect(page, sizeof page, PROT_READ | PROT_EXEC | 0x10)) return 1;
+    emitted(&slot, &tables);
+    if (slot != (uintptr_t)&tables) return 4;
     gc_thread *gc = gc_thread_attach(create(NULL));
     gc_collect(gc->heap, 2, GC_COLLECT_DEFAULT);
     _exit(gc ? 0 : 2);
@@ -314,7 +323,7 @@ int main(void) {
 END
         $cross -std=gnu11 -O1 -mbranch-protection=standard -DGC_STANDALONE -DGC_ADDRESS_BITS=40 "-DGC_ARENA_BYTES=((size_t)1<<30)" -I. \
             "$dir/targets.c" "$dir/stubs.c" -pthread -o "$dir/targets" -Wl,-z,now && timeout 100 "$emulator" -L /usr/aarch64-linux-gnu "$dir/targets"
-        ok $? "AArch64: assembly that pointers lead to begins with a target of indirect calls"
+        ok $? "AArch64: assembly and emitted code that pointers lead to begin with a target of indirect calls"
     fi
 fi
 

@@ -2,9 +2,10 @@
 # The table of docs/platforms.md: each platform of platform.sh, and Windows by windows.sh, in cells, each with its own limit of time.
 #   all.sh [PLATFORM[/PART]...]    runs these cells, or all, and prints the table of what is known of this commit
 #   all.sh table [COMMIT]          prints it only
-# A cell that fails, or does not end, says so, and the next one runs. build/platforms/results keeps what each has shown; what
-# it has printed is in build/platforms/PLATFORM/PART.tap and .err. The limits are longer where many other programs run, and N times as
-# long with TIMES=N. OPS: random operations, of which a cell does as many as three quarters of its time allow.
+# As many cells run side by side as there are processors (JOBS=N: N), each on one of these. One that fails, or does not end, says so,
+# and the next one runs. build/platforms/results keeps what each has shown; what it has printed is in build/platforms/PLATFORM/PART.tap
+# and .err. The limits are longer where many other programs run, and N times as long with TIMES=N. OPS: random operations, of which
+# a cell does as many as three quarters of its time allow.
 cd "$(dirname "$0")/../.." || exit
 platforms='musl musl-static aarch64 riscv64 s390x windows' parts='headers unit random threads examples ladder'
 declare -A names=([musl]='musl' [musl-static]='musl, static' [aarch64]=AArch64 [riscv64]=RISC-V [s390x]=S/390 [windows]=Windows)
@@ -40,11 +41,12 @@ cell() {
     x86-64) command='env STRICT_SYSTEM=1 tests/platforms/strict.t' ;;
     windows)
         for result in $parts; do column=$((column + 1)) && [ "$result" != "$part" ] || break; done
-        case $part in headers) part='compile libraries' ;; examples) part='examples fibers' ;; esac
+        case $part in headers) part='compile commit ends libraries' ;; examples) part='examples fibers' ;; esac
         command="tests/platforms/windows.sh $part" part=$2
-        rm -f "$folder/row"
+        rm -f "$folder/$2.row"
+        export ROW=$folder/$2.row
         ;;
-    *) command="env ONLY=$part CELL=$limit tests/platforms/platform.sh $platform" ;;
+    *) command="env JOBS=1 ONLY=$part CELL=$limit tests/platforms/platform.sh $platform" ;;
     esac
     # shellcheck disable=SC2086 # a command and its arguments
     nice -n 10 timeout -k 30 $limit $command > "$folder/$part.tap" 2> "$folder/$part.err" < /dev/null
@@ -53,8 +55,8 @@ cell() {
     # The program of a cell says more than a number of checks.
     if [ -f "$folder/cell-$part" ]; then
         result=$(cat "$folder/cell-$part")
-    elif [ "$platform" = windows ] && [ -f "$folder/row" ]; then
-        result=$(cut -d '|' -f $((column + 1)) "$folder/row" | sed 's/^ *//; s/ *$//')
+    elif [ "$platform" = windows ] && [ -f "$ROW" ]; then
+        result=$(cut -d '|' -f $((column + 1)) "$ROW" | sed 's/^ *//; s/ *$//')
     elif grep -q '^1\.\.[0-9]' "$folder/$part.tap"; then
         result="$(grep -c '^ok' "$folder/$part.tap") checks"
     else
@@ -82,16 +84,29 @@ if [ "$1" = table ]; then
     table
     exit
 fi
-failed= cells=
-for wanted in ${*:-x86-64/strict $platforms}; do
-    case $wanted in */*) cells="$cells $wanted" ;; *) for part in $parts; do cells="$cells $wanted/$part"; done ;; esac
+if [ "$1" = cell ]; then
+    cell "${2%/*}" "${2#*/}" || echo "$2" >> "$FAILED"
+    exit 0
+fi
+# The longest parts come first, and old and strict kernels alone, since they change settings of the system.
+cells= alone=
+for part in unit random $parts; do
+    for wanted in ${*:-x86-64/strict $platforms}; do
+        case $wanted in */*) ;; *) wanted=$wanted/$part ;; esac
+        if [ "$wanted" = x86-64/strict ]; then
+            alone=$wanted
+        elif [ -z "${names[${wanted%/*}]}" ] || [[ " $parts " != *" ${wanted#*/} "* ]]; then
+            echo "all.sh: there is no cell $wanted: PLATFORM/PART, of $platforms, and $parts; or x86-64/strict" >&2
+            exit 2
+        elif [ "${wanted#*/}" = "$part" ] && [[ " $cells " != *" $wanted "* ]]; then
+            cells="$cells $wanted"
+        fi
+    done
 done
-for wanted in $cells; do
-    [ -n "${names[${wanted%/*}]}" ] && [[ " $parts " == *" ${wanted#*/} "* ]] || [ "$wanted" = x86-64/strict ] && continue
-    echo "all.sh: there is no cell $wanted: PLATFORM/PART, of $platforms, and $parts; or x86-64/strict" >&2
-    exit 2
-done
-for wanted in $cells; do cell "${wanted%/*}" "${wanted#*/}" || failed="$failed $wanted"; done
+export FAILED=build/platforms/failed
+: > $FAILED
+[ -z "$alone" ] || tests/platforms/all.sh cell $alone
+[ -z "$cells" ] || echo $cells | xargs -n 1 -P "${JOBS:-$(nproc)}" tests/platforms/all.sh cell
 echo
 table
-[ -z "$failed" ] || { echo; echo "Failures in:$failed"; exit 1; }
+[ ! -s $FAILED ] || { echo; echo "Failures in: $(xargs < $FAILED)"; exit 1; }

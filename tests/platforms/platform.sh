@@ -60,7 +60,8 @@ declined() {
 excused() {
     case $1 in
     test_finalizer_ends) echo 'without memory for more finalizers|with a message that says so' ;;
-    test_marking) echo 'a child of fork goes on' ;; # with new threads
+    # The child has new threads; and where the highest byte comes first, it is not known which pages were written to.
+    test_marking) echo "a child of fork goes on$([ "$platform" != s390x ] || echo '|of which there were 1$')" ;;
     test_external) echo 'more than the limit' ;;
     test_workers) echo 'so does the child, with new threads' ;;
     # It locks memory of its own, too, and reports every failure to map as a lack of memory.
@@ -79,6 +80,9 @@ fi
 arena=-DGC_ARENA_BYTES="((size_t)1<<$([ -n "$emulator" ] && echo 32 || echo 40))"
 # Nor do programs there have addresses of more bits.
 [ "$platform" != aarch64 ] || flags="$flags -DGC_ADDRESS_BITS=40"
+
+# Compilers write tables for call stacks there only if asked.
+[ "$platform" != riscv64 ] || flags="$flags -funwind-tables"
 
 # say RESULT: what the table says of this part, so far
 say() { echo "$1" > "$out/cell-$part"; }
@@ -112,7 +116,7 @@ run() {
 
 # unit TEST: a line for the results
 unit() {
-    local source=tests/unit/$1.c log=$out/log/$1 size=$arena link=$link others
+    local source=tests/unit/$1.c log=$out/log/$1 size=$arena link=$link start=$SECONDS others
     # It checks its own file as if that were a library.
     [ -z "$link" ] || [ "$1" != test_load ] || link=-static-pie
     grep -q 'define GC_ARENA_BYTES' "$source" && size=
@@ -126,16 +130,16 @@ unit() {
     if ! $compiler $flags $size $link $others -lm -o "$out/$1" > "$log" 2>&1; then
         echo "$1 does not compile"
     elif run "${LIMIT:-1200}" "$out/$1" $arguments > "$log" 2>&1; then
-        echo "$1 passes $(grep -c '^ok' "$log")"
+        echo "$1 passes $(grep -c '^ok' "$log"), $((SECONDS - start)) s"
         rm -f "$out/$1"
     elif [ -n "$emulator" ] && grep -q '^1\.\.' "$log" && ! grep '^not ok' "$log" | grep -vqE "$(excused "$1")"; then
-        echo "$1 passes $(grep -c '^ok' "$log"), but for $(grep -c '^not ok' "$log") that the emulator cannot"
+        echo "$1 passes $(grep -c '^ok' "$log"), but for $(grep -c '^not ok' "$log") that the emulator cannot, $((SECONDS - start)) s"
     else
-        echo "$1 fails in $(grep -c '^not ok' "$log") of $(grep -c '^\(not \)\?ok' "$log")"
+        echo "$1 fails in $(grep -c '^not ok' "$log") of $(grep -c '^\(not \)\?ok' "$log"), $((SECONDS - start)) s"
     fi
 }
 export -f unit run excused
-export out compiler flags arena link emulator arguments
+export platform out compiler flags arena link emulator arguments
 
 units() {
     local wanted test reason rest passed facts all

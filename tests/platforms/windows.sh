@@ -1,7 +1,7 @@
 #!/bin/bash
 # Windows on x86-64: compiled by mingw-w64's gcc and by clang, run under wine. Prints TAP; takes some minutes.
-#   tests/platforms/windows.sh [PART...]    compile, ends, examples, fibers, ladder, libraries, random, threads, unit; all without arguments
-# Writes a row of the table of docs/platforms.md to build/platforms/windows/row. OPS: random operations (300000).
+#   tests/platforms/windows.sh [PART...]    commit, compile, ends, examples, fibers, ladder, libraries, random, threads, unit; all without arguments
+# Writes a row of the table of docs/platforms.md to ROW (build/platforms/windows/row). OPS: random operations (300000).
 # THREADS_SECONDS: for each mode (0.5). UNIT="test_roots test_pins" chooses among unit tests.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 compiler=x86_64-w64-mingw32-gcc
@@ -23,7 +23,7 @@ ok $? "wine starts"
 shims='-isystem tests/platforms/windows -include tests/platforms/windows/posix.h'
 # Wine keeps a byte for each page of reserved address space, so the arena is small.
 arena='-DGC_ARENA_BYTES=((size_t)1<<34)'
-parts=${*:-compile ends examples fibers ladder libraries random threads unit}
+parts=${*:-commit compile ends examples fibers ladder libraries random threads unit}
 wants() {
     part=$1 before=$failures
     [[ " $parts " == *" $1 "* ]]
@@ -338,6 +338,80 @@ END
         build=${build/$compiler/$compiler$threads} builds "$dir/pthreads.exe" -I. "$dir/pthreads.c" && runs 60 "$dir/pthreads.exe"
         is "$(tr '\n' ' ' < "$dir/out")" "$left success success $left success success " "ends: threads of pthreads, $compiler$threads ($(cat "$dir/err"))"
     done
+
+    # While a thread that attaches makes the key that notices ends, another one has a second to attach, too.
+    cat > "$dir/keys.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+#include <pthread.h>
+#include <windows.h>
+static gc_heap *heap;
+static pthread_t second;
+static pthread_key_t key_made;
+static LONG attached, go, has_key;
+static void *attach(void *unused) {
+    gc_thread *gc = gc_thread_attach(heap);
+    InterlockedIncrement(&attached);
+    while (!InterlockedCompareExchange(&go, 0, 0)) Sleep(1);
+    has_key = pthread_getspecific(key_made) != NULL;
+    gc_thread_detach(gc);
+    return unused;
+}
+int __real_pthread_key_create(pthread_key_t *key, void (*f)(void *));
+int __wrap_pthread_key_create(pthread_key_t *key, void (*f)(void *)) {
+    if (f != gc__os_key_call) return __real_pthread_key_create(key, f);
+    pthread_create(&second, NULL, attach, NULL);
+    for (int i = 0; i < 100 && !InterlockedCompareExchange(&attached, 0, 0); i++) Sleep(10);
+    int result = __real_pthread_key_create(key, f);
+    key_made = *key;
+    return result;
+}
+int main(void) {
+    heap = gc_heap_create(NULL);
+    gc_thread *gc = gc_thread_attach(heap);
+    InterlockedIncrement(&go);
+    gc_thread_detach(gc);
+    pthread_join(second, NULL);
+    printf("%ld\n", has_key);
+    return 0;
+}
+END
+    builds "$dir/keys.exe" -Wl,--wrap=pthread_key_create -I. "$dir/keys.c" && runs 60 "$dir/keys.exe"
+    is "$(cat "$dir/out")" 1 'ends: a thread that attaches while another makes the key has it, too'
+    grep -m 5 -E 'error|undefined' "$dir/log" >&2
+    ends
+fi
+
+if wants commit; then
+    # The system refuses the pages of tables that barriers read: always, or with an argument three times.
+    cat > "$dir/commit.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+#include <windows.h>
+typedef struct cell { gc_object header; struct cell *next; } cell;
+static const gc_type cell_type = GC_TYPE(cell, next);
+static LONG refusals = 1 << 30;
+void *__real_VirtualAlloc(void *address, SIZE_T bytes, DWORD how, DWORD protection);
+void *__wrap_VirtualAlloc(void *address, SIZE_T bytes, DWORD how, DWORD protection) {
+    if (protection == PAGE_READONLY && InterlockedDecrement(&refusals) >= 0) return SetLastError(ERROR_COMMITMENT_LIMIT), NULL;
+    return __real_VirtualAlloc(address, bytes, how, protection);
+}
+int main(int count, char **arguments) {
+    (void)arguments;
+    if (count > 1) refusals = 3;
+    gc_thread *gc = gc_thread_attach(gc_heap_create(NULL));
+    cell *c = (cell *)gc_new(gc, &cell_type);
+    gc_store(gc, &c->next, NULL);
+    printf("%s\n", refusals < 0 ? "reads" : "was not refused");
+    return 0;
+}
+END
+    builds "$dir/commit.exe" -Wl,--wrap=VirtualAlloc -I. "$dir/commit.c" && runs 60 "$dir/commit.exe" three
+    is "$(cat "$dir/out")" reads 'commit: a table is read once the system has memory for it again'
+    runs 60 "$dir/commit.exe"
+    matches "$(cat "$dir/err")" 'refuses memory for the page at .* of a table that write barriers read: .*enlarge the page file' \
+        'commit: if it never has, a sentence says so'
+    grep -m 5 -E 'error|undefined' "$dir/log" >&2
     ends
 fi
 
@@ -414,5 +488,5 @@ if wants unit; then
 fi
 mkdir -p build/platforms/windows
 echo "| windows | ${result[compile]} | ${result[unit]} | ${result[random]} | ${result[threads]} | ${result[examples]} | ${result[ladder]} |" \
-    > build/platforms/windows/row
+    > "${ROW:-build/platforms/windows/row}"
 finish

@@ -406,9 +406,13 @@ static __attribute__((noinline)) void test_host_stack(void) {
     test_loop(1);
     ok(gc_profile_write(profile_file("host.folded")) == GC_OK, "stacks are written");
     char *text = profile_text("host.folded");
+#if defined(__x86_64__) || defined(__aarch64__)
     has(text, ";test_host_stack;outer;leaf;inner;leaf;",
         "the language's frames are where the interpreter's loop is, which they replace");
     ok(!strstr(text, "test_loop"), "the loop itself is not among them");
+#else /* the C library does not say how far native frames reach */
+    has(text, ";outer;leaf;inner;leaf;node ", "the language's frames are the innermost, in their order");
+#endif
     has(text, ";node 32\n", "at the end is the type, with its bytes");
     free(text);
     ok(gc_profile_write(profile_file("host.txt")) == GC_OK, "a report is written");
@@ -642,7 +646,19 @@ static void test_fork(void) {
     end();
 }
 
+/* Emulated programs cannot, unless the system knows the emulator. */
+enum { STARTED = 42 };
+static void start_again(void *unused) {
+    (void)unused;
+    execl("/proc/self/exe", "test_profile", "--nothing", (char *)NULL);
+}
+static bool can_start_again(void) {
+    char output[64];
+    return tap_child(start_again, NULL, output, sizeof output) == STARTED;
+}
+
 int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--nothing") == 0) return STARTED;
     if (argc > 1 && strcmp(argv[1], "--program") == 0) return program();
     if (argc > 1 && strcmp(argv[1], "--own") == 0) return own_program();
     if (argc > 1 && strcmp(argv[1], "--endless") == 0) endless_program();
@@ -659,8 +675,12 @@ int main(int argc, char **argv) {
     test_rates();
     test_events();
     test_host_stack();
-    test_environment();
-    test_killed();
+    if (can_start_again()) {
+        test_environment();
+        test_killed();
+    } else {
+        ok(true, "GC_PROFILE # skip the system does not start the program again");
+    }
     test_fork();
     profile_clean();
     return done();

@@ -264,7 +264,8 @@ static void test_detached(void) {
 }
 
 int main(int argc, char **argv) {
-    unsigned objects = argc > 1 ? (unsigned)atoi(argv[1]) : 30000;
+    unsigned objects = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
+    if (!objects) objects = 30000;
     for (int i = 0; i < THREADS; i++) {
         snprintf(names[i], sizeof names[i], "thread%d", i);
         types[i] = (gc_type)GC_TYPE_LEAF(node);
