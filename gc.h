@@ -2107,7 +2107,7 @@ GC__FN uint64_t gc__cpu_ticks(void); /* a counter with a steady but unknown rate
    true. Returns false if the system has no room for that. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 /* GC__OS_KEPT(variable) is a thread-local pointer that outlives the thread's other variables, where the system frees these before
-   it calls that function. gc__os_keep(value) comes after each change of it. If it is NULL, `f` may not be called. */
+   it calls that function. GC__OS_KEEP(value) comes after each change of it. If it is NULL, `f` may not be called. */
 /* Arranges that fork calls `before` on the thread that forks, and then `in_parent` and `in_child`. Returns false if the
    system has no room for that. */
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
@@ -4088,6 +4088,7 @@ GC__OUT_OF_LINE void *gc__os_recall(void *variable) {
     if (!*word && index != GC__OS_NO_INDEX) *word = (uintptr_t)gc__call_TlsGetValue(index);
     return variable;
 }
+#define GC__OS_KEEP(value) gc__os_keep(value)
 #define GC__OS_KEPT(variable) (*(__typeof__(variable) *)gc__os_recall(&(variable)))
 
 /* NULL: the thread needs no call. Then its variables are not touched, which would give them memory again. */
@@ -4857,7 +4858,7 @@ gc__save_registers(uintptr_t *registers) {
 #endif
 #ifndef GC__OS_KEPT
 #define GC__OS_KEPT(variable) (variable)
-#define gc__os_keep(value) ((void)(value))
+#define GC__OS_KEEP(value) ((void)(value))
 #endif
 /* In the calling function's frame, above its variables: the same address in each function that another calls from one
    place. The frame pointer of most processors leads to the lowest word of a frame. */
@@ -7837,8 +7838,8 @@ typedef struct gc__threads {
     size_t root_offset;
 } gc__threads;
 
-static __thread gc_thread *gc__my_first;       /* the first of the attachments of the calling native thread */
-#define gc__my_attachments GC__OS_KEPT(gc__my_first)
+static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
+#define GC__MY_ATTACHMENTS GC__OS_KEPT(gc__my_attachments)
 static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
 static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
@@ -7851,7 +7852,7 @@ GC__FN bool gc__is_abandoned(const gc_heap *heap) {
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
-    gc_thread *thread = gc__my_attachments;
+    gc_thread *thread = GC__MY_ATTACHMENTS;
     while (thread && thread->heap != heap) thread = gc__record(thread)->next_attachment;
     return thread;
 }
@@ -7881,7 +7882,7 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
    waits. gc__my_registers must hold the registers of a function that is on the stack until the attachments are
    cooperative again. */
 GC__FN void gc__park(const gc_heap *heap) {
-    for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
@@ -8394,7 +8395,7 @@ GC__COLD void gc__unpark_all(void) {
         gc__my_parked--;
         host->options.after_wait(host->options.host);
     }
-    for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
         gc__unpark(thread);
@@ -19432,10 +19433,10 @@ GC__COLD void gc__thread_close_frames(gc_thread *thread) {
 
 GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     if (gc__record(thread)->interruptible) gc__compiled->forget(thread);
-    gc_thread **link = &gc__my_attachments;
+    gc_thread **link = &GC__MY_ATTACHMENTS;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;
-    gc__os_keep(gc__my_first);
+    GC__OS_KEEP(gc__my_attachments);
     free(thread);
 }
 
@@ -19506,12 +19507,12 @@ static __thread bool gc__ending; /* the native thread has begun to end */
 GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment)
+        for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment)
             if (thread->heap) gc__thread_drop_roots(thread);
-        return gc__my_attachments != NULL;
+        return GC__MY_ATTACHMENTS != NULL;
     }
-    while (gc__my_attachments) {
-        gc_thread *thread = gc__my_attachments;
+    while (GC__MY_ATTACHMENTS) {
+        gc_thread *thread = GC__MY_ATTACHMENTS;
         if (!thread->heap) {
             gc__thread_forget(thread);
             continue;
@@ -19613,15 +19614,15 @@ GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     gc__record(thread)->tid = gc__os_thread_number();
     gc__heap_lock(heap);
     gc__thread_list(heap, thread);
-    gc__record(thread)->next_attachment = gc__my_attachments;
-    gc__os_keep(gc__my_first = thread);
+    gc__record(thread)->next_attachment = GC__MY_ATTACHMENTS;
+    GC__OS_KEEP(gc__my_attachments = thread);
     gc__heap_unlock(heap);
     return thread;
 }
 
 /* Returns whether the thread is an attachment of the caller. Does not read *thread, which may have ended. */
 GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
-    const gc_thread *mine = gc__my_attachments;
+    const gc_thread *mine = GC__MY_ATTACHMENTS;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
     return mine != NULL;
 }

@@ -260,6 +260,7 @@ GC__OUT_OF_LINE void *gc__os_recall(void *variable) {
     if (!*word && index != GC__OS_NO_INDEX) *word = (uintptr_t)gc__call_TlsGetValue(index);
     return variable;
 }
+#define GC__OS_KEEP(value) gc__os_keep(value)
 #define GC__OS_KEPT(variable) (*(__typeof__(variable) *)gc__os_recall(&(variable)))
 
 /* NULL: the thread needs no call. Then its variables are not touched, which would give them memory again. */

@@ -176,7 +176,7 @@ GC__FN uint64_t gc__cpu_ticks(void); /* a counter with a steady but unknown rate
    true. Returns false if the system has no room for that. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
 /* GC__OS_KEPT(variable) is a thread-local pointer that outlives the thread's other variables, where the system frees these before
-   it calls that function. gc__os_keep(value) comes after each change of it. If it is NULL, `f` may not be called. */
+   it calls that function. GC__OS_KEEP(value) comes after each change of it. If it is NULL, `f` may not be called. */
 /* Arranges that fork calls `before` on the thread that forks, and then `in_parent` and `in_child`. Returns false if the
    system has no room for that. */
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
@@ -289,7 +289,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #endif
 #ifndef GC__OS_KEPT
 #define GC__OS_KEPT(variable) (variable)
-#define gc__os_keep(value) ((void)(value))
+#define GC__OS_KEEP(value) ((void)(value))
 #endif
 /* In the calling function's frame, above its variables: the same address in each function that another calls from one
    place. The frame pointer of most processors leads to the lowest word of a frame. */

@@ -159,7 +159,7 @@ GC__COLD void gc__unpark_all(void) {
         gc__my_parked--;
         host->options.after_wait(host->options.host);
     }
-    for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
         gc__unpark(thread);
