@@ -8,8 +8,6 @@
 #define GC__ASM_ADDRESS "%c0"
 #define GC__ASM_OPERAND(name) "i"(&name)
 
-#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* there it leads to the upper end of a frame */
-
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
