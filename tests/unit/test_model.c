@@ -52,7 +52,7 @@ static void program(void) {
     thing *root = make(RECORD, WIDTH);
     GC_ROOTS(gc, root);
     size_t wrong = 0;
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < (is_quick() ? 6 : 20); round++) {
         for (size_t i = 0; i < WIDTH; i++) {
             thing *text = make(TEXT, 1 + (i + (size_t)round) % 40);
             for (size_t k = 0; k < thing_bytes(text) / 8 - 1; k++) text->fields[k] = (thing *)(uintptr_t)(i + k);
@@ -142,7 +142,8 @@ static void holes(void) {
 #ifdef MODEL_IS_SHARED
 /* Old pairs whose texts are exchanged while objects are marked: each text is in one place, seldom where the marker looks next. */
 static void marked(void) {
-    enum { WIDTH = 20000, EXCHANGES = 400000 };
+    enum { WIDTH = 20000 };
+    const size_t exchanges = is_quick() ? 60000 : 400000;
     thing *root = make(RECORD, WIDTH);
     GC_ROOTS(gc, root);
     for (size_t i = 0; i < WIDTH; i++) {
@@ -157,7 +158,7 @@ static void marked(void) {
     uint64_t seed = 1;
     size_t cycles = 0, wrong = 0;
     bool seen[WIDTH] = {false};
-    for (size_t i = 0; i < EXCHANGES; i++) {
+    for (size_t i = 0; i < exchanges; i++) {
         if (!heap->marking && i % 1000 == 0) gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING), cycles += heap->marking;
         seed = seed * 6364136223846793005 + 1442695040888963407;
         thing *a = root->fields[(seed >> 33) % WIDTH], *b = root->fields[(seed >> 13) % WIDTH], *text = a->fields[1];
