@@ -2109,6 +2109,8 @@ GC__FN uint64_t gc__cpu_ticks(void); /* a counter with a steady but unknown rate
 /* Arranges that `f` is called at the end of the calling thread, and once more, after other destructors, if it returns
    true. Returns false if the system has no room for that. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
+/* GC__OS_KEPT(variable) is a thread-local pointer that outlives the thread's other variables, where the system frees these before
+   it calls that function. GC__OS_KEEP(value) comes after each change of it. If it is NULL, `f` may not be called. */
 /* Arranges that fork calls `before` on the thread that forks, and then `in_parent` and `in_child`. Returns false if the
    system has no room for that. */
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
@@ -3787,6 +3789,10 @@ GC__CALL(int, CloseHandle, (void *handle));
 GC__CALL(uint32_t, FlsAlloc, (void (*at_end)(void *value)));
 GC__CALL(int, FlsSetValue, (uint32_t index, void *value));
 GC__CALL(int, FlsFree, (uint32_t index));
+GC__CALL(uint32_t, TlsAlloc, (void));
+GC__CALL(void *, TlsGetValue, (uint32_t index));
+GC__CALL(int, TlsSetValue, (uint32_t index, void *value));
+GC__CALL(int, TlsFree, (uint32_t index));
 GC__CALL(void, AcquireSRWLockExclusive, (void **lock));
 GC__CALL(void, ReleaseSRWLockExclusive, (void **lock));
 GC__CALL(uint32_t, GetLastError, (void));
@@ -4071,15 +4077,35 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(
 
 #define GC__OS_NO_INDEX UINT32_MAX
 static bool (*gc__os_end)(void);                     /* atomic; NULL: none */
-static uint32_t gc__os_end_index = GC__OS_NO_INDEX; /* of fiber-local storage */
-/* A lock of the system, free at first: one thread makes the index and the key below, and no other goes on without them. */
+static uint32_t gc__os_end_index = GC__OS_NO_INDEX;  /* of fiber-local storage */
+static uint32_t gc__os_kept_index = GC__OS_NO_INDEX; /* of thread-local storage; atomic */
+/* A lock of the system, free at first: one thread makes the indices and the key below, and no other goes on without them. */
 static void *gc__os_end_lock;
+
+/* gcc for mingw-w64 keeps thread-local variables in memory that a destructor of its pthreads frees, most often before all others:
+   from then on the thread has fresh ones. Where it has no such pthreads they live longer. */
+GC__FN void gc__os_keep(void *value) { gc__call_TlsSetValue(__atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE), value); }
+GC__OUT_OF_LINE void *gc__os_recall(void *variable) {
+    uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
+    gc_word *word = (gc_word *)variable;
+    if (!*word && index != GC__OS_NO_INDEX) *word = (uintptr_t)gc__call_TlsGetValue(index);
+    return variable;
+}
+#define GC__OS_KEEP(value) gc__os_keep(value)
+#define GC__OS_KEPT(variable) (*(__typeof__(variable) *)gc__os_recall(&(variable)))
+
+/* NULL: the thread needs no call. Then its variables are not touched, which would give them memory again. */
+GC__COLD bool (*gc__os_end_of_thread(void))(void) {
+    uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
+    bool any = index != GC__OS_NO_INDEX && gc__call_TlsGetValue(index);
+    return any ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
+}
 
 /* The system calls this at the end of the thread before the callbacks of libraries, for which it holds a lock that other
    threads need to end, too: waiting for a collection there could wait for ever. It also calls this when another fiber than
    the running one is deleted, which ends no thread, and when the process ends, which needs nothing. */
 GC__COLD void gc__os_end_call(void *stack_end) {
-    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
+    bool (*end)(void) = gc__os_end_of_thread();
     if (end && (uintptr_t)stack_end == gc__os_stack_end() && !gc__os_is_ending() && end()) end();
 }
 
@@ -4092,9 +4118,10 @@ GC__CALL_IF_THERE(pthread_setspecific, (uint32_t key, const void *value));
 static uint32_t gc__os_key;
 static bool gc__os_key_made;
 
+/* When gc__os_end is called again, it may have lost the variable by which it knows that. */
 GC__COLD void gc__os_key_call(void *value) {
-    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
-    if (end && end()) gc__call_pthread_setspecific(gc__os_key, value);
+    bool (*end)(void) = gc__os_end_of_thread();
+    if (end && end() && (value == &gc__os_key || end())) gc__call_pthread_setspecific(gc__os_key, &gc__os_key_made);
 }
 
 GC__COLD void gc__os_key_set(void) {
@@ -4107,7 +4134,9 @@ GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
     gc__call_AcquireSRWLockExclusive(&gc__os_end_lock);
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     if (gc__os_end_index == GC__OS_NO_INDEX) gc__os_end_index = gc__call_FlsAlloc(gc__os_end_call);
-    bool ok = gc__os_end_index != GC__OS_NO_INDEX && gc__call_FlsSetValue(gc__os_end_index, (void *)gc__os_stack_end());
+    if (gc__os_kept_index == GC__OS_NO_INDEX) __atomic_store_n(&gc__os_kept_index, gc__call_TlsAlloc(), __ATOMIC_RELEASE);
+    bool ok = gc__os_end_index != GC__OS_NO_INDEX && gc__os_kept_index != GC__OS_NO_INDEX &&
+              gc__call_FlsSetValue(gc__os_end_index, (void *)gc__os_stack_end());
     if (ok) gc__os_key_set();
     gc__call_ReleaseSRWLockExclusive(&gc__os_end_lock);
     return ok;
@@ -4155,6 +4184,8 @@ GC__COLD void gc__os_leave(void) {
     gc__os_key_made = false;
     uint32_t index = gc__os_end_index;
     gc__os_end_index = GC__OS_NO_INDEX;
+    uint32_t kept = __atomic_exchange_n(&gc__os_kept_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    if (kept != GC__OS_NO_INDEX) gc__call_TlsFree(kept);
     if (index != GC__OS_NO_INDEX) gc__call_FlsFree(index); /* calls gc__os_end_call for every thread */
 }
 
@@ -4721,9 +4752,6 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 #define GC__ASM_ADDRESS "%0"
 #define GC__ASM_OPERAND(name) "S"(&name)
 
-/* The frame pointer leads to the lowest word of a frame. */
-#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
-
 /* The short path that uses the thread pointer is for x86-64 only. Vector registers are saved by the code below. */
 
 /* Defines a function that returns the address of code that assembly calls with two words in x16 and x17: it calls
@@ -4829,8 +4857,16 @@ gc__save_registers(uintptr_t *registers) {
 #ifndef GC__LOG_STORE_ADDRESS
 #define GC__LOG_STORE_ADDRESS(name) name
 #endif
-#ifndef GC__FRAME_TOP
-#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* in the calling function's frame, above its variables */
+#ifndef GC__OS_KEPT
+#define GC__OS_KEPT(variable) (variable)
+#define GC__OS_KEEP(value) ((void)(value))
+#endif
+/* In the calling function's frame, above its variables: the same address in each function that another calls from one
+   place. The frame pointer of most processors leads to the lowest word of a frame; that of x86-64 costs less code. */
+#ifdef __x86_64__
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0))
+#else
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
 #endif
 /* With GC_DEBUG, finds a signal handler that calls gc.h although it interrupted gc.h on the same thread: the
    interrupted function may be in the middle of any change, and may hold any lock. */
@@ -7813,6 +7849,7 @@ typedef struct gc__threads {
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
+#define GC__MY_ATTACHMENTS GC__OS_KEPT(gc__my_attachments)
 static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
 static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
@@ -7825,7 +7862,7 @@ GC__FN bool gc__is_abandoned(const gc_heap *heap) {
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
-    gc_thread *thread = gc__my_attachments;
+    gc_thread *thread = GC__MY_ATTACHMENTS;
     while (thread && thread->heap != heap) thread = gc__record(thread)->next_attachment;
     return thread;
 }
@@ -7855,7 +7892,7 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
    waits. gc__my_registers must hold the registers of a function that is on the stack until the attachments are
    cooperative again. */
 GC__FN void gc__park(const gc_heap *heap) {
-    for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
@@ -8290,8 +8327,8 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-/* Returns an address above the frames of the functions that the caller calls. */
-GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
+/* Returns GC__FRAME_TOP() of the functions that the caller calls. */
+GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return GC__FRAME_TOP(); }
 
 /* Called by a function of gc.h that has this frame: if the recorded calls of out_of_memory are not on the stack above
    it, they were left by longjmp or an exception, and are forgotten. */
@@ -8369,7 +8406,7 @@ GC__COLD void gc__unpark_all(void) {
         gc__my_parked--;
         host->options.after_wait(host->options.host);
     }
-    for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
         gc__unpark(thread);
@@ -19496,9 +19533,10 @@ GC__COLD void gc__thread_close_frames(gc_thread *thread) {
 
 GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     if (gc__record(thread)->interruptible) gc__compiled->forget(thread);
-    gc_thread **link = &gc__my_attachments;
+    gc_thread **link = &GC__MY_ATTACHMENTS;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;
+    GC__OS_KEEP(gc__my_attachments);
     free(thread);
 }
 
@@ -19569,12 +19607,12 @@ static __thread bool gc__ending; /* the native thread has begun to end */
 GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment)
+        for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment)
             if (thread->heap) gc__thread_drop_roots(thread);
-        return gc__my_attachments != NULL;
+        return GC__MY_ATTACHMENTS != NULL;
     }
-    while (gc__my_attachments) {
-        gc_thread *thread = gc__my_attachments;
+    while (GC__MY_ATTACHMENTS) {
+        gc_thread *thread = GC__MY_ATTACHMENTS;
         if (!thread->heap) {
             gc__thread_forget(thread);
             continue;
@@ -19589,8 +19627,7 @@ GC__COLD bool gc__thread_ended(void) {
 GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (!gc__os_at_thread_end(gc__thread_ended))
         return gc__fail(GC_ERROR_MEMORY,
-                        "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
-                        "thread is noticed");
+                        "gc_thread_attach: no thread-specific key is left, by which the end of a thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
@@ -19677,15 +19714,15 @@ GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     gc__record(thread)->tid = gc__os_thread_number();
     gc__heap_lock(heap);
     gc__thread_list(heap, thread);
-    gc__record(thread)->next_attachment = gc__my_attachments;
-    gc__my_attachments = thread;
+    gc__record(thread)->next_attachment = GC__MY_ATTACHMENTS;
+    GC__OS_KEEP(gc__my_attachments = thread);
     gc__heap_unlock(heap);
     return thread;
 }
 
 /* Returns whether the thread is an attachment of the caller. Does not read *thread, which may have ended. */
 GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
-    const gc_thread *mine = gc__my_attachments;
+    const gc_thread *mine = GC__MY_ATTACHMENTS;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
     return mine != NULL;
 }
@@ -19709,7 +19746,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
-    if (gc__is_called_by_asked(thread, "gc_thread_detach", (uintptr_t)__builtin_frame_address(0))) return;
+    if (gc__is_called_by_asked(thread, "gc_thread_detach", GC__FRAME_TOP())) return;
     gc__thread_leave(thread);
 }
 
@@ -19844,7 +19881,7 @@ GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_finalizer_run", "thread")) return 0;
     if (gc__is_called_by_hook(thread->heap, "gc_finalizer_run")) return 0;
     size_t count = 0;
-    while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
+    while (count < most && gc__finalizer_run(thread, (const void *)GC__FRAME_TOP())) count++;
     return count;
 }
 
@@ -19853,7 +19890,7 @@ GC_API size_t gc_finalizer_pending(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
-    if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
+    if (self) gc__finalizing_drop(all, self, (const void *)GC__FRAME_TOP());
     gc__finalizers_decide(all, SIZE_MAX);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
@@ -19883,13 +19920,13 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__finalizer_of(all, thread, __builtin_frame_address(0))) return false;
+    if (gc__finalizer_of(all, thread, (const void *)GC__FRAME_TOP())) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (!gc_finalizer_pending(heap)) return true;
         if (gc__os_now_ns() >= deadline) return false;
         bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
-        if (others || !gc__finalizer_run(thread, __builtin_frame_address(0)))
+        if (others || !gc__finalizer_run(thread, (const void *)GC__FRAME_TOP()))
             gc__finalizers_await(heap, event, deadline);
     }
 }
@@ -19906,7 +19943,7 @@ GC__COLD void gc__finalizer_thread(void *context) {
     while (thread) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
-        if (!gc__finalizer_run(thread, __builtin_frame_address(0))) gc__finalizers_await(heap, event, UINT64_MAX);
+        if (!gc__finalizer_run(thread, (const void *)GC__FRAME_TOP())) gc__finalizers_await(heap, event, UINT64_MAX);
     }
     if (!thread) return;
     gc_thread_detach(thread);
@@ -20541,9 +20578,9 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
-    if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", (uintptr_t)__builtin_frame_address(0))) return;
+    if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", GC__FRAME_TOP())) return;
     gc__marking_close(heap);
-    bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
+    bool ended = gc__finalizers_end(heap, (const void *)GC__FRAME_TOP());
     if (ended) gc__announce_pauses(heap);
     gc__heaps_remove(heap);
     if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);

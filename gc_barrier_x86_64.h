@@ -160,10 +160,18 @@
 #else
 #define GC__IS_AARCH64 0
 #endif
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || (defined(__aarch64__) && !defined(__AARCH64EB__)) /* instructions have their lowest byte first */
 #define GC_HAS_EMIT 1
 #else
 #define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
+#endif
+
+/* Whether assembly can call log_store: what it calls preserves all registers but the upper parts of SVE's, which compilers keep
+   values in where they may use SVE. */
+#if defined(_WIN32) || defined(__ARM_FEATURE_SVE)
+#define GC__ASM_CAN_LOG 0
+#else
+#define GC__ASM_CAN_LOG 1
 #endif
 
 /* GC__INTERNAL, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
@@ -171,14 +179,12 @@
 
    GC_EMITTED: the attribute of the type of emitted barriers (gc_barrier_emit), for calls from C. */
 #ifdef _WIN32
-#define GC__ASM_CAN_LOG 0
 #define GC__HAS_RED_ZONE 0 /* faults that are handled overwrite what is below the stack pointer */
 #define GC_EMITTED __attribute__((sysv_abi))
 #define GC__INTERNAL
 #define GC__EXPORT __declspec(dllexport)
 #define GC__ASM_HIDDEN(name) ""
 #else
-#define GC__ASM_CAN_LOG 1
 #define GC__HAS_RED_ZONE 1
 #define GC_EMITTED
 #define GC__INTERNAL __attribute__((visibility("hidden")))
@@ -846,7 +852,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
 
-/* Where the assembly cannot call log_store, as functions there do not preserve all vector registers, RANK is in C. */
+/* Where the assembly cannot call log_store, as what it calls does not preserve all vector registers, RANK is in C. */
 #if GC_HAS_ASSEMBLY
 #define GC__BARRIER_OF_ANY GC__BARRIER_IN_ASSEMBLY
 #else

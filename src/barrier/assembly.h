@@ -179,7 +179,7 @@
         if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
 
-/* Where the assembly cannot call log_store, as functions there do not preserve all vector registers, RANK is in C. */
+/* Where the assembly cannot call log_store, as what it calls does not preserve all vector registers, RANK is in C. */
 #if GC_HAS_ASSEMBLY
 #define GC__BARRIER_OF_ANY GC__BARRIER_IN_ASSEMBLY
 #else

@@ -13,9 +13,10 @@ GC__COLD void gc__thread_close_frames(gc_thread *thread) {
 
 GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     if (gc__record(thread)->interruptible) gc__compiled->forget(thread);
-    gc_thread **link = &gc__my_attachments;
+    gc_thread **link = &GC__MY_ATTACHMENTS;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;
+    GC__OS_KEEP(gc__my_attachments);
     free(thread);
 }
 
@@ -86,12 +87,12 @@ static __thread bool gc__ending; /* the native thread has begun to end */
 GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment)
+        for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment)
             if (thread->heap) gc__thread_drop_roots(thread);
-        return gc__my_attachments != NULL;
+        return GC__MY_ATTACHMENTS != NULL;
     }
-    while (gc__my_attachments) {
-        gc_thread *thread = gc__my_attachments;
+    while (GC__MY_ATTACHMENTS) {
+        gc_thread *thread = GC__MY_ATTACHMENTS;
         if (!thread->heap) {
             gc__thread_forget(thread);
             continue;
@@ -106,8 +107,7 @@ GC__COLD bool gc__thread_ended(void) {
 GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (!gc__os_at_thread_end(gc__thread_ended))
         return gc__fail(GC_ERROR_MEMORY,
-                        "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
-                        "thread is noticed");
+                        "gc_thread_attach: no thread-specific key is left, by which the end of a thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
@@ -194,15 +194,15 @@ GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     gc__record(thread)->tid = gc__os_thread_number();
     gc__heap_lock(heap);
     gc__thread_list(heap, thread);
-    gc__record(thread)->next_attachment = gc__my_attachments;
-    gc__my_attachments = thread;
+    gc__record(thread)->next_attachment = GC__MY_ATTACHMENTS;
+    GC__OS_KEEP(gc__my_attachments = thread);
     gc__heap_unlock(heap);
     return thread;
 }
 
 /* Returns whether the thread is an attachment of the caller. Does not read *thread, which may have ended. */
 GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
-    const gc_thread *mine = gc__my_attachments;
+    const gc_thread *mine = GC__MY_ATTACHMENTS;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
     return mine != NULL;
 }
@@ -226,7 +226,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
-    if (gc__is_called_by_asked(thread, "gc_thread_detach", (uintptr_t)__builtin_frame_address(0))) return;
+    if (gc__is_called_by_asked(thread, "gc_thread_detach", GC__FRAME_TOP())) return;
     gc__thread_leave(thread);
 }
 

@@ -402,9 +402,9 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
-    if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", (uintptr_t)__builtin_frame_address(0))) return;
+    if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", GC__FRAME_TOP())) return;
     gc__marking_close(heap);
-    bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
+    bool ended = gc__finalizers_end(heap, (const void *)GC__FRAME_TOP());
     if (ended) gc__announce_pauses(heap);
     gc__heaps_remove(heap);
     if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);

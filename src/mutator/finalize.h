@@ -111,7 +111,7 @@ GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_finalizer_run", "thread")) return 0;
     if (gc__is_called_by_hook(thread->heap, "gc_finalizer_run")) return 0;
     size_t count = 0;
-    while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
+    while (count < most && gc__finalizer_run(thread, (const void *)GC__FRAME_TOP())) count++;
     return count;
 }
 
@@ -120,7 +120,7 @@ GC_API size_t gc_finalizer_pending(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
-    if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
+    if (self) gc__finalizing_drop(all, self, (const void *)GC__FRAME_TOP());
     gc__finalizers_decide(all, SIZE_MAX);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
@@ -150,13 +150,13 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
-    if (gc__finalizer_of(all, thread, __builtin_frame_address(0))) return false;
+    if (gc__finalizer_of(all, thread, (const void *)GC__FRAME_TOP())) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (!gc_finalizer_pending(heap)) return true;
         if (gc__os_now_ns() >= deadline) return false;
         bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
-        if (others || !gc__finalizer_run(thread, __builtin_frame_address(0)))
+        if (others || !gc__finalizer_run(thread, (const void *)GC__FRAME_TOP()))
             gc__finalizers_await(heap, event, deadline);
     }
 }
@@ -173,7 +173,7 @@ GC__COLD void gc__finalizer_thread(void *context) {
     while (thread) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_STOP) break;
-        if (!gc__finalizer_run(thread, __builtin_frame_address(0))) gc__finalizers_await(heap, event, UINT64_MAX);
+        if (!gc__finalizer_run(thread, (const void *)GC__FRAME_TOP())) gc__finalizers_await(heap, event, UINT64_MAX);
     }
     if (!thread) return;
     gc_thread_detach(thread);

@@ -8,9 +8,6 @@
 #define GC__ASM_ADDRESS "%0"
 #define GC__ASM_OPERAND(name) "S"(&name)
 
-/* The frame pointer leads to the lowest word of a frame. */
-#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
-
 /* The short path that uses the thread pointer is for x86-64 only. Vector registers are saved by the code below. */
 
 /* Defines a function that returns the address of code that assembly calls with two words in x16 and x17: it calls

@@ -246,15 +246,35 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(
 
 #define GC__OS_NO_INDEX UINT32_MAX
 static bool (*gc__os_end)(void);                     /* atomic; NULL: none */
-static uint32_t gc__os_end_index = GC__OS_NO_INDEX; /* of fiber-local storage */
-/* A lock of the system, free at first: one thread makes the index and the key below, and no other goes on without them. */
+static uint32_t gc__os_end_index = GC__OS_NO_INDEX;  /* of fiber-local storage */
+static uint32_t gc__os_kept_index = GC__OS_NO_INDEX; /* of thread-local storage; atomic */
+/* A lock of the system, free at first: one thread makes the indices and the key below, and no other goes on without them. */
 static void *gc__os_end_lock;
+
+/* gcc for mingw-w64 keeps thread-local variables in memory that a destructor of its pthreads frees, most often before all others:
+   from then on the thread has fresh ones. Where it has no such pthreads they live longer. */
+GC__FN void gc__os_keep(void *value) { gc__call_TlsSetValue(__atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE), value); }
+GC__OUT_OF_LINE void *gc__os_recall(void *variable) {
+    uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
+    gc_word *word = (gc_word *)variable;
+    if (!*word && index != GC__OS_NO_INDEX) *word = (uintptr_t)gc__call_TlsGetValue(index);
+    return variable;
+}
+#define GC__OS_KEEP(value) gc__os_keep(value)
+#define GC__OS_KEPT(variable) (*(__typeof__(variable) *)gc__os_recall(&(variable)))
+
+/* NULL: the thread needs no call. Then its variables are not touched, which would give them memory again. */
+GC__COLD bool (*gc__os_end_of_thread(void))(void) {
+    uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
+    bool any = index != GC__OS_NO_INDEX && gc__call_TlsGetValue(index);
+    return any ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
+}
 
 /* The system calls this at the end of the thread before the callbacks of libraries, for which it holds a lock that other
    threads need to end, too: waiting for a collection there could wait for ever. It also calls this when another fiber than
    the running one is deleted, which ends no thread, and when the process ends, which needs nothing. */
 GC__COLD void gc__os_end_call(void *stack_end) {
-    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
+    bool (*end)(void) = gc__os_end_of_thread();
     if (end && (uintptr_t)stack_end == gc__os_stack_end() && !gc__os_is_ending() && end()) end();
 }
 
@@ -267,9 +287,10 @@ GC__CALL_IF_THERE(pthread_setspecific, (uint32_t key, const void *value));
 static uint32_t gc__os_key;
 static bool gc__os_key_made;
 
+/* When gc__os_end is called again, it may have lost the variable by which it knows that. */
 GC__COLD void gc__os_key_call(void *value) {
-    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
-    if (end && end()) gc__call_pthread_setspecific(gc__os_key, value);
+    bool (*end)(void) = gc__os_end_of_thread();
+    if (end && end() && (value == &gc__os_key || end())) gc__call_pthread_setspecific(gc__os_key, &gc__os_key_made);
 }
 
 GC__COLD void gc__os_key_set(void) {
@@ -282,7 +303,9 @@ GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
     gc__call_AcquireSRWLockExclusive(&gc__os_end_lock);
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     if (gc__os_end_index == GC__OS_NO_INDEX) gc__os_end_index = gc__call_FlsAlloc(gc__os_end_call);
-    bool ok = gc__os_end_index != GC__OS_NO_INDEX && gc__call_FlsSetValue(gc__os_end_index, (void *)gc__os_stack_end());
+    if (gc__os_kept_index == GC__OS_NO_INDEX) __atomic_store_n(&gc__os_kept_index, gc__call_TlsAlloc(), __ATOMIC_RELEASE);
+    bool ok = gc__os_end_index != GC__OS_NO_INDEX && gc__os_kept_index != GC__OS_NO_INDEX &&
+              gc__call_FlsSetValue(gc__os_end_index, (void *)gc__os_stack_end());
     if (ok) gc__os_key_set();
     gc__call_ReleaseSRWLockExclusive(&gc__os_end_lock);
     return ok;
@@ -330,6 +353,8 @@ GC__COLD void gc__os_leave(void) {
     gc__os_key_made = false;
     uint32_t index = gc__os_end_index;
     gc__os_end_index = GC__OS_NO_INDEX;
+    uint32_t kept = __atomic_exchange_n(&gc__os_kept_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    if (kept != GC__OS_NO_INDEX) gc__call_TlsFree(kept);
     if (index != GC__OS_NO_INDEX) gc__call_FlsFree(index); /* calls gc__os_end_call for every thread */
 }
 

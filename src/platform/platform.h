@@ -175,6 +175,8 @@ GC__FN uint64_t gc__cpu_ticks(void); /* a counter with a steady but unknown rate
 /* Arranges that `f` is called at the end of the calling thread, and once more, after other destructors, if it returns
    true. Returns false if the system has no room for that. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
+/* GC__OS_KEPT(variable) is a thread-local pointer that outlives the thread's other variables, where the system frees these before
+   it calls that function. GC__OS_KEEP(value) comes after each change of it. If it is NULL, `f` may not be called. */
 /* Arranges that fork calls `before` on the thread that forks, and then `in_parent` and `in_child`. Returns false if the
    system has no room for that. */
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
@@ -285,7 +287,15 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #ifndef GC__LOG_STORE_ADDRESS
 #define GC__LOG_STORE_ADDRESS(name) name
 #endif
-#ifndef GC__FRAME_TOP
-#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* in the calling function's frame, above its variables */
+#ifndef GC__OS_KEPT
+#define GC__OS_KEPT(variable) (variable)
+#define GC__OS_KEEP(value) ((void)(value))
+#endif
+/* In the calling function's frame, above its variables: the same address in each function that another calls from one
+   place. The frame pointer of most processors leads to the lowest word of a frame; that of x86-64 costs less code. */
+#ifdef __x86_64__
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0))
+#else
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
 #endif
 #include "sanitize.h"

@@ -27,7 +27,7 @@ GC__VAR __thread gc__interruptee gc__my_interruptee;
 
 /* The attachment of the calling thread whose compiled code may be stopped; NULL: none. */
 GC__FN gc_thread *gc__interruptible_self(void) {
-    gc_thread *thread = gc__my_attachments;
+    gc_thread *thread = GC__MY_ATTACHMENTS;
     while (thread && !(thread->heap && gc__record(thread)->interruptible)) thread = gc__record(thread)->next_attachment;
     return thread;
 }
@@ -36,7 +36,7 @@ GC__FN gc_thread *gc__interruptible_self(void) {
    only if that has called the host back. */
 GC__FN bool gc__code_may_stop(const gc_thread *thread) {
     if (!thread || !thread->heap || !gc__is_cooperative(thread) || gc__inside) return false;
-    for (const gc_thread *mine = gc__my_attachments; mine; mine = gc__record(mine)->next_attachment)
+    for (const gc_thread *mine = GC__MY_ATTACHMENTS; mine; mine = gc__record(mine)->next_attachment)
         if (mine->heap && gc__heap_is_locked(mine->heap)) return false;
     return true;
 }

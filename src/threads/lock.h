@@ -80,8 +80,8 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-/* Returns an address above the frames of the functions that the caller calls. */
-GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
+/* Returns GC__FRAME_TOP() of the functions that the caller calls. */
+GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return GC__FRAME_TOP(); }
 
 /* Called by a function of gc.h that has this frame: if the recorded calls of out_of_memory are not on the stack above
    it, they were left by longjmp or an exception, and are forgotten. */
@@ -159,7 +159,7 @@ GC__COLD void gc__unpark_all(void) {
         gc__my_parked--;
         host->options.after_wait(host->options.host);
     }
-    for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
         gc__unpark(thread);

@@ -104,6 +104,7 @@ typedef struct gc__threads {
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
+#define GC__MY_ATTACHMENTS GC__OS_KEPT(gc__my_attachments)
 static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
 static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
@@ -116,7 +117,7 @@ GC__FN bool gc__is_abandoned(const gc_heap *heap) {
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
-    gc_thread *thread = gc__my_attachments;
+    gc_thread *thread = GC__MY_ATTACHMENTS;
     while (thread && thread->heap != heap) thread = gc__record(thread)->next_attachment;
     return thread;
 }
@@ -146,7 +147,7 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
    waits. gc__my_registers must hold the registers of a function that is on the stack until the attachments are
    cooperative again. */
 GC__FN void gc__park(const gc_heap *heap) {
-    for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
         memcpy(thread->registers, gc__my_registers, sizeof thread->registers);
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];

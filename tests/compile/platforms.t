@@ -170,6 +170,15 @@ for cross in $windows aarch64-linux-gnu-gcc; do
     ok $? "$cross -flto: examples/hello.c"
 done
 
+# emits_nothing PROCESSOR COMPILER...
+emits_nothing() {
+    local processor=$1
+    shift
+    page=$(printf '#include "gc_barrier_x86_64.h"\nlong code[48];\nint main(void) { gc_barrier_tables tables = {0}; gc_barrier_code of; return gc_barrier_emit(&of, code, 384, GC_BARRIER_RANK_SUM, 0, &tables) == 0; }' |
+        "$@" -std=c11 -I. -x c -c -o "$dir/emit.o" - 2>&1)
+    matches "$page" 'error: .*gc_barrier_emit has no machine code for this processor' "$processor: barriers are not emitted"
+}
+
 cross=aarch64-linux-gnu-gcc
 if ! command -v $cross > /dev/null; then
     skip "AArch64" "$cross is not installed (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
@@ -180,6 +189,9 @@ else
     done
     matches "$(echo '#include "gc.h"
 GC_ADDRESS_BITS' | $cross -E -I. - | tail -1)" '^48$' "AArch64: addresses have 48 bits"
+
+    touch "$dir/stubs/gnu/stubs-lp64_be.h"
+    emits_nothing 'AArch64 with its highest byte first' $cross -mbig-endian -isystem "$dir/stubs"
 
     # Emulators on x86-64 show no other order of memory than x86-64's, so this looks for the instructions that ask for it.
     cat > "$dir/order.c" << 'END'
@@ -243,6 +255,44 @@ END
         matches "$page" '^1$' "AArch64: there are no compiled frames"
         matches "$page" 'compiled code can be called on x86-64 Linux only' "AArch64: compiled code cannot be called"
 
+        # The compiler keeps `factor` in a register of SVE, of which calls preserve no more than the lower part, across stores
+        # that are logged.
+        cat > "$dir/sve.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+typedef struct cell { gc_object header; struct cell *next; } cell;
+static const gc_type cell_type = GC_TYPE(cell, next);
+enum { CELLS = 5000, NUMBERS = 37 };
+static cell *cells[CELLS];
+static float numbers[NUMBERS], products[NUMBERS];
+void multiply(gc_thread *gc, cell *object, float *restrict to, const float *restrict from, float factor);
+__attribute__((noinline)) void multiply(gc_thread *gc, cell *object, float *restrict to, const float *restrict from, float factor) {
+    for (int i = 0; i < CELLS; i++) {
+        gc_store(gc, &cells[i]->next, object);
+        for (int k = 0; k < NUMBERS; k++) to[k] = from[k] * factor;
+    }
+}
+int main(void) {
+    gc_options options = {.collector_threads = 1, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .pause_goal_us = 1000};
+    gc_heap *heap = gc_heap_create(&options);
+    gc_thread *gc = gc_thread_attach(heap);
+    GC_ROOTS_ARRAY(gc, cells, CELLS, 0);
+    for (int i = 0; i < CELLS; i++) cells[i] = (cell *)gc_new(gc, &cell_type);
+    for (int i = 0; i < NUMBERS; i++) numbers[i] = (float)(1 + i);
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT), gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    int wrong = 0, logged = 0;
+    for (int round = 2; round < 12; round++) {
+        gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+        logged += gc__tables.age[(uintptr_t)cells[0] >> GC_REGION_SHIFT] >> 7;
+        multiply(gc, (cell *)gc_new(gc, &cell_type), products, numbers, (float)round);
+        for (int k = 0; k < NUMBERS; k++) wrong += products[k] != numbers[k] * (float)round;
+    }
+    printf("%d wrong, %s\n", wrong, logged ? "logged" : "not logged");
+}
+END
+        $compiler -O1 -ftree-loop-vectorize -march=armv8.2-a+sve "$dir/sve.c" -pthread -o "$dir/sve" && page=$(timeout 300 "$emulator" "$dir/sve" 2>&1)
+        is "$page" '0 wrong, logged' "AArch64: the store of a reference destroys no register of SVE"
+
         # Code whose indirect calls may lead only to what begins with bti: the compiler says of the file that all of it does.
         printf '#define GC_IMPLEMENTATION\n#include "gc_standalone.h"\n' > "$dir/stubs.c"
         cat > "$dir/targets.c" << 'END'
@@ -287,9 +337,7 @@ for processor in riscv64 s390x; do
     ONLY=headers tests/platforms/platform.sh $processor > "$dir/log" 2>&1
     ok $? "$processor: every shipped header compiles"
     grep -v '^ok' "$dir/log" | head -5 >&2
-    page=$(printf '#include "gc_barrier_x86_64.h"\nlong code[48];\nint main(void) { gc_barrier_tables tables = {0}; gc_barrier_code of; return gc_barrier_emit(&of, code, 384, GC_BARRIER_RANK_SUM, 0, &tables) == 0; }' |
-        $cross -std=c11 -I. -x c -c -o "$dir/emit.o" - 2>&1)
-    matches "$page" 'error: .*gc_barrier_emit has no machine code for this processor' "$processor: barriers are not emitted"
+    emits_nothing $processor $cross
     page=$(echo '#include "gc_standalone.h"' | $cross -std=c11 -x c -DGC_STANDALONE -fsyntax-only -I. -DGC_IMPLEMENTATION - 2>&1)
     matches "$page" 'error: .*stubs for x86-64 and AArch64: here, compile it into the program' "$processor: no collector in a library"
     for emulator in qemu-$processor qemu-$processor-static ''; do command -v "$emulator" > /dev/null && break; done

@@ -288,6 +288,57 @@ END
     else
         is "$(cat "$dir/out")" ends 'ends: two of them at once'
     fi
+
+    # Threads of pthreads, one of which detaches in a destructor, and one not at all. A compiler whose own threads are those has
+    # freed thread-local variables before that.
+    cat > "$dir/pthreads.c" << 'END'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+#include <pthread.h>
+#include <stdlib.h>
+static gc_heap *heap;
+static pthread_key_t key;
+static __thread int mine;
+static int lost;
+static void warning(void *host, const char *message) { (void)host, printf("warning: %.24s\n", message); }
+static void detach(void *gc) {
+    lost = !mine;
+    if (gc_thread_current(heap) != gc) puts("another thread");
+    gc_thread_detach((gc_thread *)gc);
+}
+static void *end_attached(void *detaches) {
+    mine = 1;
+    gc_thread *gc = gc_thread_attach(heap);
+    if (detaches) pthread_setspecific(key, gc);
+    return NULL;
+}
+int main(void) {
+    gc_options options = {.warning = warning};
+    heap = gc_heap_create(&options);
+    pthread_t thread;
+    for (int i = 0; i < 4; i++) {
+        if (i == 1) pthread_key_create(&key, detach); /* after the key of gc.h's */
+        pthread_create(&thread, NULL, end_attached, i % 2 ? &key : NULL);
+        pthread_join(thread, NULL);
+        gc_thread *gc = gc_thread_attach(heap);
+        printf("%s\n", gc_result_text(gc_collect(heap, 2, GC_COLLECT_BLOCKING)));
+        gc_thread_detach(gc);
+    }
+    fprintf(stderr, "%s\n", lost ? "lost" : "kept");
+    fflush(stdout);
+    _exit(0);
+}
+END
+    left='warning: the thread `(unnamed)` e'
+    for threads in '' -posix; do
+        if ! command -v "$compiler$threads" > /dev/null; then
+            skip "ends: threads of pthreads, $compiler$threads" "it is not installed (apt-get install gcc-mingw-w64-x86-64-posix)"
+            continue
+        fi
+        build=${build/$compiler/$compiler$threads} builds "$dir/pthreads.exe" -I. "$dir/pthreads.c" && runs 60 "$dir/pthreads.exe"
+        is "$(tr '\n' ' ' < "$dir/out")" "$left success success $left success success " "ends: threads of pthreads, $compiler$threads ($(cat "$dir/err"))"
+    done
+
     # While a thread that attaches makes the key that notices ends, another one has a second to attach, too.
     cat > "$dir/keys.c" << 'END'
 #define GC_IMPLEMENTATION

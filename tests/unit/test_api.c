@@ -318,6 +318,33 @@ static void looking(void) {
     }
 }
 
+/* A hook that ends by a call of gc.h, to which compilers jump: it has the place of the hook's frame. */
+
+#ifdef __clang__
+#define JUMPS /* it does so in any case */
+#else
+#define JUMPS __attribute__((optimize("optimize-sibling-calls")))
+#endif
+JUMPS static void collect_at_last(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+}
+
+static void jump_wrongly(void *which) {
+    bool at_end = *(int *)which;
+    begin(&(gc_options){.collection_start = at_end ? NULL : collect_at_last, .collection_end = at_end ? collect_at_last : NULL});
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    if (gc_last_result() != GC_ERROR_MISUSE) exit(1);
+    puts(gc_last_message());
+}
+
+static void jumping(void) {
+    for (int i = 0; i < 2; i++) {
+        is(tap_child(jump_wrongly, &i, report, sizeof report), GC_DEBUG >= 1 ? 256 + 6 : 0, "a hook that jumps to gc_collect, %d", i);
+        has(report, "and make the call afterwards", "is told the remedy");
+    }
+}
+
 /* A callback of a collection that is left by longjmp: whatever is called next, by the function that caught it, says so. */
 
 static jmp_buf left;
@@ -489,6 +516,7 @@ int main(void) {
     nulls();
     collecting();
     looking();
+    jumping();
     leaving();
     objects();
     raw();

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "finalizing.h"
 
+#include <setjmp.h>
+
 /* Types that name a finalizer. */
 
 typedef struct leaf {
@@ -491,6 +493,29 @@ static void busy_on_thread(void) {
     busy_finalizers();
 }
 
+/* A finalizer that is left by longjmp no longer runs, whichever function is asked next by the function that caught it. */
+
+static jmp_buf left;
+static void leave(gc_thread *thread, void *object) {
+    (void)thread, (void)object;
+    longjmp(left, 1);
+}
+static const gc_finalizer leaving = {leave, false, NULL};
+
+static void left_finalizers(void) {
+    for (int which = 0; which < 3; which++) {
+        forget_warnings();
+        begin(&(gc_options){.warning = on_warning, .patience_ms = 100});
+        new_with(1, &leaving);
+        full();
+        if (!setjmp(left)) gc_finalizer_run(gc, 1);
+        if (which == 0) is(gc_finalizer_pending(heap), 0, "a finalizer that was left is not pending");
+        if (which == 1) ok(gc_finalizer_wait(gc, 1000), "nor waited for");
+        gc_heap_destroy(heap); /* from a frame farther in, which end() has, the finalizer might run */
+        is(warning_count, 0, "nor is it as its heap ends");
+    }
+}
+
 static void misuse(void *object) {
     begin(NULL);
     node *n = new_node(1);
@@ -559,6 +584,7 @@ int main(void) {
     run(busy_on_thread, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
     run(busy_on_thread, (gc_options){.debug.stress = GC_STRESS_SAFEPOINT});
     refused();
+    left_finalizers();
     begin(&(gc_options){0}), many(), end();
     return done();
 }
