@@ -10257,8 +10257,8 @@ typedef struct gc__preclean {
 
 enum { GC__REMARK_NEEDLESS, GC__REMARK_DUE, GC__REMARK_MADE };
 
-/* Whether there may be marker->pages. */
-#define GC__HAS_PAGES (GC__HAS_MARKER && (GC_HAS_MODEL || gc__barrier_may_watch()))
+/* Whether there may be marker->pages. Such heaps have no candidates, as their stores are not logged. */
+#define GC__HAS_PAGES (GC__HAS_MARKER && gc__barrier_may_watch())
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
@@ -12039,7 +12039,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
 }
 #endif
 
-/* A host's object up to this size is traced at once while mutators run. */
+/* An object with a trace function is traced at once up to this size, where barriers show pages; slots are handled together. */
 #define GC__RUN 64
 #define GC__WHOLE_BYTES ((size_t)4 << GC_WATCH_SHIFT)
 
@@ -12068,10 +12068,8 @@ GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bo
         for (size_t end = gc__min(count, i + GC__RUN); i < end; i++) {
             gc_word *slot = gc__slot_at(slots, i, value);
             uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
-            if (GC__UNLIKELY(gc__age_before_marks(ref) & GC__AGE_CANDIDATE))
-                gc__enqueue(worker, slot, value);
-            else
-                kept = gc__shade_await(worker->heap, words, kept, ref);
+            bool torn = GC__VALUES_ARE_WIDE && value && !(gc__shade_is_sound(worker->heap, ref) && gc__shade_is_object(ref));
+            if (!torn) kept = gc__shade_await(worker->heap, words, kept, ref);
         }
         kept = gc__shade_sift(worker->heap, words, kept);
         for (size_t k = 0; k < kept; k++) {
@@ -12124,14 +12122,15 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     if (may) gc__object_trace(object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
-    else if (concurrent.has_entries && !(GC__HAS_PAGES && gc__words_end_with(&marker->tables, object)))
+    else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count > marker->table_next + (marker->table_from != 0) &&
+                                         gc__words_end_with(&marker->tables, object)))
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 
-/* The same for the whole object. Of a host's own large one the rest is left for later, page by page, since a collection
-   waits for the marker. */
+/* The same for the whole object. Where barriers show pages, the rest of a large one is left for later, page by page, since a
+   collection waits for the marker. */
 GC__FN void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
-    uintptr_t from = object, end = GC_HAS_MODEL ? object + gc__object_bytes(object) : object;
+    uintptr_t from = object, end = gc__barrier_watches() ? object + gc__object_bytes(object) : object;
     for (; end - from > GC__WHOLE_BYTES && gc__shade_push(worker->heap, &worker->heap->marker->pages, from);)
         from = gc__watched_end(from);
     gc__trace_part_concurrently(worker, object, from == object ? 0 : from, UINTPTR_MAX);
@@ -13062,6 +13061,7 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
 #define GC__SEEN_MOST ((size_t)1 << 13)
 /* Whole chunks of the store buffer from which on the marker takes these first: a collection would wait for them. */
 #define GC__CHUNKS_MANY ((size_t)8)
+#define GC__PAGES_BYTES ((size_t)64 << GC_WATCH_SHIFT) /* of pages that are scanned together */
 
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
@@ -13200,14 +13200,19 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Takes a page, and scans its marked objects, or what they have of it. Returns false if there is none. */
+/* Takes a page, or some consecutive ones of a region, and scans the marked objects there, or what they have of it. Returns
+   false if there is none. A trace function may go through all of a large object each time. */
 GC__HOT bool gc__marker_take_page(gc_heap *heap) {
-    if (!GC__HAS_PAGES || !heap->marker->pages.count) return false;
-    uintptr_t from = heap->marker->pages.words[--heap->marker->pages.count];
+    gc__words *pages = &heap->marker->pages;
+    if (!GC__HAS_PAGES || !pages->count) return false;
+    uintptr_t from = pages->words[--pages->count], to = gc__watched_end(from);
     const gc__region *region = gc__region_first(gc__region_of(from));
+    while (pages->count && to - from < GC__PAGES_BYTES && gc__watched_end(pages->words[pages->count - 1]) == from &&
+           pages->words[pages->count - 1] >= region->base)
+        from = pages->words[--pages->count];
     const uint64_t *starts = gc__region_marks(region), *marks = heap->marker->marks;
     bool large = region->kind == GC__LARGE;
-    uintptr_t to = gc__watched_end(from), object = gc__bit_previous(starts, region->base, large ? region->base : from);
+    uintptr_t object = gc__bit_previous(starts, region->base, large ? region->base : from);
     if (!object) object = gc__bit_next(starts, from, to);
     for (; object < to; object = large ? to : gc__bit_next(starts, object + GC_OBJECT_BYTES_MIN, to))
         if (gc__shade_bit(marks, object) && object + gc__object_bytes(object) > from)
@@ -17370,11 +17375,12 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     gc__world_stop(heap);
-    gc__lock_take(&heap->marker->lock); /* which takes them, too */
+    bool in_hook = gc__lock_is_mine(&heap->marker->lock); /* of a collection */
+    if (!in_hook) gc__lock_take(&heap->marker->lock); /* the marker takes them, too */
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region && count < most; region = region->next)
             count += gc__region_take_written(region, pages + count, most - count);
-    gc__lock_release(&heap->marker->lock);
+    if (!in_hook) gc__lock_release(&heap->marker->lock);
     gc__world_resume(heap);
     return count;
 }
@@ -17844,13 +17850,17 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 }
 
 /* Has the marker look at what was stored into old objects, where barriers show pages. As most pages are written to again
-   and again, it does so when nothing else is left. At the beginning of a cycle all pages are forgotten. */
+   and again, it does so when nothing else is left, but for those of new objects. At the beginning of a cycle all pages are
+   forgotten, and those of young objects always: these are traced when they become old. */
 GC__FN void gc__marking_take_written(const gc_heap *heap) {
     gc__purpose purpose = heap->cycle->plan->purpose;
-    bool due = purpose == GC__MARK_BEGIN || (heap->marking && (heap->marker->done || purpose == GC__MARK_END));
-    if (!due || !gc__barrier_watches()) return;
-    for (gc__region *region = heap->regions[2]; region; region = region->next)
-        gc__region_take_written(region, NULL, SIZE_MAX);
+    bool begins = purpose == GC__MARK_BEGIN, ends = purpose == GC__MARK_END || purpose == GC__REMARK;
+    bool all = begins || ends || heap->marker->done;
+    if (!gc__barrier_watches() || !(heap->marking || begins)) return;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (all || g < 2 || gc__barrier_age(&gc__tables, region->base) & GC__AGE_FILLED)
+                gc__region_take_written(region, NULL, SIZE_MAX);
 }
 
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */

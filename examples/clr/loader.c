@@ -35,9 +35,9 @@ static loader_word *loader_find(uintptr_t type) {
 
 void loader_trace(uintptr_t object, uintptr_t type, gc_visitor *visitor) {
     loader_word *word = loader_find(type);
-    if (word->collection != collection) {
-        word->collection = collection;
-        word->allocator = runtime_loader_allocator(object);
+    if (__atomic_load_n(&word->collection, __ATOMIC_ACQUIRE) != collection) {
+        __atomic_store_n(&word->allocator, runtime_loader_allocator(object), __ATOMIC_RELAXED);
+        __atomic_store_n(&word->collection, collection, __ATOMIC_RELEASE);
     }
     gc_visit(visitor, &word->allocator, 1, GC_SLOT_VALUE | GC_SLOT_OWNED);
 }

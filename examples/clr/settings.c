@@ -41,7 +41,7 @@ void settings_read(gc_options *options) {
     options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
     int64_t threads = number("GCHeapCount", "System.GC.HeapCount", 1);
     options->collector_threads = threads < 1 ? 1 : threads > 32 ? 32 : (unsigned)threads;
-    bool concurrent = true;
+    bool concurrent = false; /* it takes more of the processors, and of memory, than a program may expect that did not ask */
     runtime_bool_setting("gcConcurrent", "System.GC.Concurrent", &concurrent);
     options->concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->growth_bytes_min = SMALL_HEAP_BYTES;

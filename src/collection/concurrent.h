@@ -42,13 +42,17 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 }
 
 /* Has the marker look at what was stored into old objects, where barriers show pages. As most pages are written to again
-   and again, it does so when nothing else is left. At the beginning of a cycle all pages are forgotten. */
+   and again, it does so when nothing else is left, but for those of new objects. At the beginning of a cycle all pages are
+   forgotten, and those of young objects always: these are traced when they become old. */
 GC__FN void gc__marking_take_written(const gc_heap *heap) {
     gc__purpose purpose = heap->cycle->plan->purpose;
-    bool due = purpose == GC__MARK_BEGIN || (heap->marking && (heap->marker->done || purpose == GC__MARK_END));
-    if (!due || !gc__barrier_watches()) return;
-    for (gc__region *region = heap->regions[2]; region; region = region->next)
-        gc__region_take_written(region, NULL, SIZE_MAX);
+    bool begins = purpose == GC__MARK_BEGIN, ends = purpose == GC__MARK_END || purpose == GC__REMARK;
+    bool all = begins || ends || heap->marker->done;
+    if (!gc__barrier_watches() || !(heap->marking || begins)) return;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next)
+            if (all || g < 2 || gc__barrier_age(&gc__tables, region->base) & GC__AGE_FILLED)
+                gc__region_take_written(region, NULL, SIZE_MAX);
 }
 
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */

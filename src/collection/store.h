@@ -155,11 +155,12 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
     gc__world_stop(heap);
-    gc__lock_take(&heap->marker->lock); /* which takes them, too */
+    bool in_hook = gc__lock_is_mine(&heap->marker->lock); /* of a collection */
+    if (!in_hook) gc__lock_take(&heap->marker->lock); /* the marker takes them, too */
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region && count < most; region = region->next)
             count += gc__region_take_written(region, pages + count, most - count);
-    gc__lock_release(&heap->marker->lock);
+    if (!in_hook) gc__lock_release(&heap->marker->lock);
     gc__world_resume(heap);
     return count;
 }

@@ -21,6 +21,7 @@
 #define GC__SEEN_MOST ((size_t)1 << 13)
 /* Whole chunks of the store buffer from which on the marker takes these first: a collection would wait for them. */
 #define GC__CHUNKS_MANY ((size_t)8)
+#define GC__PAGES_BYTES ((size_t)64 << GC_WATCH_SHIFT) /* of pages that are scanned together */
 
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
@@ -159,14 +160,19 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Takes a page, and scans its marked objects, or what they have of it. Returns false if there is none. */
+/* Takes a page, or some consecutive ones of a region, and scans the marked objects there, or what they have of it. Returns
+   false if there is none. A trace function may go through all of a large object each time. */
 GC__HOT bool gc__marker_take_page(gc_heap *heap) {
-    if (!GC__HAS_PAGES || !heap->marker->pages.count) return false;
-    uintptr_t from = heap->marker->pages.words[--heap->marker->pages.count];
+    gc__words *pages = &heap->marker->pages;
+    if (!GC__HAS_PAGES || !pages->count) return false;
+    uintptr_t from = pages->words[--pages->count], to = gc__watched_end(from);
     const gc__region *region = gc__region_first(gc__region_of(from));
+    while (pages->count && to - from < GC__PAGES_BYTES && gc__watched_end(pages->words[pages->count - 1]) == from &&
+           pages->words[pages->count - 1] >= region->base)
+        from = pages->words[--pages->count];
     const uint64_t *starts = gc__region_marks(region), *marks = heap->marker->marks;
     bool large = region->kind == GC__LARGE;
-    uintptr_t to = gc__watched_end(from), object = gc__bit_previous(starts, region->base, large ? region->base : from);
+    uintptr_t object = gc__bit_previous(starts, region->base, large ? region->base : from);
     if (!object) object = gc__bit_next(starts, from, to);
     for (; object < to; object = large ? to : gc__bit_next(starts, object + GC_OBJECT_BYTES_MIN, to))
         if (gc__shade_bit(marks, object) && object + gc__object_bytes(object) > from)

@@ -337,7 +337,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
 }
 #endif
 
-/* A host's object up to this size is traced at once while mutators run. */
+/* An object with a trace function is traced at once up to this size, where barriers show pages; slots are handled together. */
 #define GC__RUN 64
 #define GC__WHOLE_BYTES ((size_t)4 << GC_WATCH_SHIFT)
 
@@ -366,10 +366,8 @@ GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bo
         for (size_t end = gc__min(count, i + GC__RUN); i < end; i++) {
             gc_word *slot = gc__slot_at(slots, i, value);
             uintptr_t ref = gc__slot_decode(slot, __atomic_load_n(slot, __ATOMIC_RELAXED), value);
-            if (GC__UNLIKELY(gc__age_before_marks(ref) & GC__AGE_CANDIDATE))
-                gc__enqueue(worker, slot, value);
-            else
-                kept = gc__shade_await(worker->heap, words, kept, ref);
+            bool torn = GC__VALUES_ARE_WIDE && value && !(gc__shade_is_sound(worker->heap, ref) && gc__shade_is_object(ref));
+            if (!torn) kept = gc__shade_await(worker->heap, words, kept, ref);
         }
         kept = gc__shade_sift(worker->heap, words, kept);
         for (size_t k = 0; k < kept; k++) {
@@ -422,14 +420,15 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     if (may) gc__object_trace(object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
-    else if (concurrent.has_entries && !(GC__HAS_PAGES && gc__words_end_with(&marker->tables, object)))
+    else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count > marker->table_next + (marker->table_from != 0) &&
+                                         gc__words_end_with(&marker->tables, object)))
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 
-/* The same for the whole object. Of a host's own large one the rest is left for later, page by page, since a collection
-   waits for the marker. */
+/* The same for the whole object. Where barriers show pages, the rest of a large one is left for later, page by page, since a
+   collection waits for the marker. */
 GC__FN void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
-    uintptr_t from = object, end = GC_HAS_MODEL ? object + gc__object_bytes(object) : object;
+    uintptr_t from = object, end = gc__barrier_watches() ? object + gc__object_bytes(object) : object;
     for (; end - from > GC__WHOLE_BYTES && gc__shade_push(worker->heap, &worker->heap->marker->pages, from);)
         from = gc__watched_end(from);
     gc__trace_part_concurrently(worker, object, from == object ? 0 : from, UINTPTR_MAX);

@@ -46,8 +46,8 @@ typedef struct gc__preclean {
 
 enum { GC__REMARK_NEEDLESS, GC__REMARK_DUE, GC__REMARK_MADE };
 
-/* Whether there may be marker->pages. */
-#define GC__HAS_PAGES (GC__HAS_MARKER && (GC_HAS_MODEL || gc__barrier_may_watch()))
+/* Whether there may be marker->pages. Such heaps have no candidates, as their stores are not logged. */
+#define GC__HAS_PAGES (GC__HAS_MARKER && gc__barrier_may_watch())
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */

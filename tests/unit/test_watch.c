@@ -165,6 +165,89 @@ static void too_many_pages(void) {
     scene_close();
 }
 
+/* An entry that is stored into a weak table after the marker has looked at that. */
+static void trace_table(void *object, gc_visitor *visitor) {
+    vector *table = (vector *)object;
+    gc_visit_weak(visitor, &(gc_weak_entries){.kind = GC_WEAK_EPHEMERONS, .keys = (void *)table->items, .values = (void *)(table->items + 1), .count = table->header.length / 2});
+}
+static const gc_type table_type = GC_TYPE_ARRAY_TRACED(vector, items, trace_table);
+
+static void stored_into_tables(bool seen_before) {
+    vector *table = NULL;
+    node *key = NULL;
+    GC_ROOTS(gc, table, key);
+    scene_open();
+    table = gc_new_array(gc, &table_type, 8);
+    key = new_node(1);
+    full();
+    full();
+    node *end = last;
+    last = NULL;
+    begin_marking();
+    for (int i = 0; i < 10 && !is_marked(table); i++) gc__marker_work(heap, 20);
+    while (heap->marker->table_next < 1 && heap->marker->tables.count) gc__tables_preclean(heap);
+    last = end;
+    ok(is_marked(table) && !is_marked(last->right), "a table has been precleaned");
+    gc_store(gc, &table->items[0], key);
+    gc_store(gc, &table->items[1], last->right);
+    gc_store(gc, &last->right, NULL);
+    mark_all();
+    if (seen_before) gc_collect(heap, 1, GC_COLLECT_DEFAULT), mark_all();
+    finish();
+    ok(table->items[0] == key && ((node *)table->items[1])->value == HIDDEN, "what is stored there then survives%s", seen_before ? ", if a stop came between" : "");
+    scene_close();
+}
+static void tables(void) { stored_into_tables(false), stored_into_tables(true); }
+
+static int finalized;
+static void finalize(gc_thread *thread, void *object) { finalized += thread && object; }
+
+/* An object that only a weak handle leads to is stored after the marker was done, and the remark comes at once. */
+static void stored_before_a_remark(void) {
+    static const gc_finalizer finalizer = {.finalize = finalize};
+    node *dead = NULL, *handled = NULL;
+    GC_ROOTS(gc, dead, handled);
+    scene_open();
+    dead = new_node(13), handled = new_node(14);
+    gc_finalizer_register(gc, dead, &finalizer);
+    gc_finalizer_register(gc, handled, &finalizer);
+    full();
+    full();
+    gc_handle handle = gc_handle_create(heap, GC_HANDLE_WEAK, handled);
+    dead = handled = NULL;
+    finalized = 0;
+    begin_marking();
+    while (gc__marker_turn(heap, 1000)) {}
+    gc_collect(heap, 1, GC_COLLECT_DEFAULT); /* the marker may have more to do */
+    gc_store(gc, &scanned->items[0], gc_handle_get(handle));
+    gc__heap_lock(heap);
+    const gc__request next = gc__request_when_done(heap, GC_REASON_STRESS);
+    gc__collect_requested(heap, &next);
+    gc__heap_unlock(heap);
+    gc_finalizer_run(gc, 100);
+    ok(scanned->items[0] && gc_handle_get(handle) == scanned->items[0], "the handle to an object that lives again stays");
+    is(finalized, 1, "only the dead object is finalized");
+    full();
+    gc_handle_destroy(heap, handle);
+    scene_close();
+}
+
+static size_t taken_in_hooks;
+static void take_pages(void *host, const gc_collection *collection) {
+    void *pages[8];
+    (void)host, (void)collection;
+    taken_in_hooks += gc_heap_take_written_pages(heap, pages, 8);
+}
+static void taken_in_a_hook(void) {
+    begin(&(gc_options){.collection_start = take_pages, .collection_end = take_pages, .concurrent = GC_CONCURRENT_ON});
+    vector *some = new_vector(100);
+    GC_ROOTS(gc, some);
+    gc_store(gc, &some->items[0], some);
+    gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+    ok(taken_in_hooks > 0, "a hook of a collection takes pages");
+    end();
+}
+
 static void warned(void *host, const char *message) { ok(false, "no warning: %s%s", host ? "" : "", message); }
 
 static void marked_by_a_thread(void) {
@@ -201,6 +284,10 @@ int main(void) {
     run(taken_by_the_host, tested), run(taken_by_the_host, scarce);
     run(pages_are_few, tested);
     run(too_many_pages, tested), run(too_many_pages, scarce);
+    gc_options tracing = tested;
+    tracing.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
+    run(tables, tracing), run(stored_before_a_remark, tested);
+    taken_in_a_hook();
     if (GC_CONCURRENT) marked_by_a_thread();
     return done();
 }
