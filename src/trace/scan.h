@@ -337,8 +337,8 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
 }
 #endif
 
-/* An object with a trace function is traced at once up to this size, where barriers show pages; slots are handled together. */
-#define GC__RUN 64
+#define GC__RUN 64 /* slots that are looked at together */
+/* Where barriers show pages, an object with a trace function is traced at once up to this size. */
 #define GC__WHOLE_BYTES ((size_t)4 << GC_WATCH_SHIFT)
 
 /* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
@@ -358,8 +358,8 @@ GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
 }
 
-/* Enqueues the slots concurrently. As most of an array's referents may be marked, their memory is not fetched before that is
-   known. */
+/* Enqueues the slots concurrently, in a heap without evacuation candidates. As most of an array's referents may be marked,
+   their memory is not fetched before that is known. */
 GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bool value) {
     uintptr_t words[GC__RUN];
     for (size_t i = 0, kept = 0; i < count; kept = 0) {
@@ -392,7 +392,7 @@ GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, 
         concurrent->waits |= count != 0;
         return;
     }
-    if (GC__HAS_PAGES) {
+    if (gc__barrier_watches()) {
         count = gc__part_clip(&concurrent->part, (uintptr_t)slot, (uintptr_t)slot + 8, gc__flags_bytes(flags), count, &first);
         gc__enqueue_run(worker, gc__slot_at(slot, first, value), count, value);
         return;

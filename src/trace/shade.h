@@ -46,7 +46,7 @@ typedef struct gc__preclean {
 
 enum { GC__REMARK_NEEDLESS, GC__REMARK_DUE, GC__REMARK_MADE };
 
-/* Whether there may be marker->pages. Such heaps have no candidates, as their stores are not logged. */
+/* Whether there may be marker->pages. While barriers show pages there are no candidates, as stores are not logged. */
 #define GC__HAS_PAGES (GC__HAS_MARKER && gc__barrier_may_watch())
 
 typedef struct gc__marker {
