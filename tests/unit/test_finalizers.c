@@ -503,7 +503,7 @@ static void leave(gc_thread *thread, void *object) {
 static const gc_finalizer leaving = {leave, false, NULL};
 
 static void left_finalizers(void) {
-    for (int which = 0; which < 3; which++) {
+    for (volatile int which = 0; which < 3; which++) {
         forget_warnings();
         begin(&(gc_options){.warning = on_warning, .patience_ms = 100});
         new_with(1, &leaving);
