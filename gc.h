@@ -256,11 +256,15 @@ static inline bool gc__value_slot_is_ref(const void *gc__slot) { return GC_VALUE
    slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports.
    GC_MODEL_BYTES_AS(object, word): its size where `word` stands for its first word, which is not read, as another thread may be
    replacing it; the rest of the object may be read. A host that defines it may have several collector threads, with any
-   options.trace_functions but ALONE, and mark concurrently, with GC_TRACE_FUNCTIONS_CONCURRENT. */
+   options.trace_functions but ALONE, and mark concurrently, with GC_TRACE_FUNCTIONS_CONCURRENT.
+   GC_MODEL_OWNS(object): whether slots outside it may be reported (GC_SLOT_OWNED), for options.initializing_barriers. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
 #error "GC_MODEL_BYTES is defined: define GC_MODEL_TRACE(object, visitor) and GC_MODEL_NAME(object) too"
+#endif
+#ifndef GC_MODEL_OWNS
+#define GC_MODEL_OWNS(object) true
 #endif
 #else
 #define GC_HAS_MODEL 0
@@ -862,7 +866,9 @@ typedef struct gc_options {
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
        and gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
-    bool initializing_barriers; /* the host runs the barrier for stores into new objects, too: so these need no other look */
+    /* The host runs the barrier for stores into new objects, too, so these need no other look, but for slots outside the heap:
+       with headers of its own it says by GC_MODEL_OWNS which objects have such. */
+    bool initializing_barriers;
     /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Called during
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */
@@ -1103,7 +1109,8 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 
 /* Returns how many of `count` items of `bytes` bytes each, which follow one another in the traced object from `items` on,
    are wanted now, and stores the index of the first of them in *first: a young collection wants only those between an old
-   object's first dirty card and its last. A trace function may report the others as well, in more time. [trace functions;
+   object's first dirty card and its last. A trace function may report the others as well, in more time: for a long
+   object all of them each time. [trace functions;
    never collects; cannot fail] */
 GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first);
 
@@ -6123,6 +6130,7 @@ GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLE
 GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYTES((void *)object)); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN bool gc__object_is_traced(uintptr_t object) { return (void)object, true; }
+GC__FN bool gc__object_may_own(uintptr_t object) { return (void)object, GC_MODEL_OWNS((void *)object); }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
     (void)object, (void)header; /* the host may need one of them only */
 #ifdef GC_MODEL_BYTES_AS
@@ -6162,6 +6170,8 @@ GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC_
 
 /* Returns whether a function of the host's reports slots of the object. */
 GC__FN bool gc__object_is_traced(uintptr_t object) { return gc__object_type(object)->trace != NULL; }
+/* Returns whether slots outside the object may be reported, too. */
+GC__FN bool gc__object_may_own(uintptr_t object) { return gc__object_is_traced(object); }
 
 /* True if all objects with that first word have the same size. */
 GC__FN bool gc__header_has_size(uintptr_t header) { return !((const gc_type *)header)->element_bytes; }
@@ -7966,7 +7976,11 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
-    if (heap->options.initializing_barriers) return;
+    if (heap->options.initializing_barriers) { /* they show no slots outside the heap */
+        for (; at < end; at += gc__object_bytes(at))
+            if (gc__object_may_own(at)) gc__barrier_dirty_card(&gc__tables, (const void *)at);
+        return;
+    }
     if (!gc__counted(&heap->generation_bytes[0]) && !gc__counted(&heap->generation_bytes[1]) && !heap->nursery_survivor_bytes)
         return; /* there is no young object to which these may refer */
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);
@@ -18377,6 +18391,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
     gc__policy_open(heap, request);
+    gc__marking_take_written(heap); /* before hooks, which may switch the barrier; and again after their stores */
     /* What a remark has left to decide is decided before roots are gathered for a collection of all generations. */
     if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
     gc__cycle_open(heap);

@@ -16,6 +16,7 @@
 #define GC_MODEL_BYTES(object) object_bytes((uintptr_t)(object) + HEADER_BYTES)
 #define GC_MODEL_BYTES_AS(object, word) GC_MODEL_BYTES(object) /* the header word says nothing about the size */
 #define GC_MODEL_TRACE(object, visitor) object_trace((uintptr_t)(object) + HEADER_BYTES, visitor)
+#define GC_MODEL_OWNS(object) object_has_owner((uintptr_t)(object) + HEADER_BYTES)
 #define GC_MODEL_NAME(object) object_name((uintptr_t)(object) + HEADER_BYTES)
 
 /* Of the header's upper half. */
@@ -36,6 +37,12 @@ static inline uint32_t *object_header(uintptr_t object) { return (uint32_t *)(ob
 
 static inline bool object_has_critical_finalizer(uintptr_t object) {
     return (type_flags(object_type(object)) & (TYPE_HAS_ELEMENTS | TYPE_CRITICAL)) == TYPE_CRITICAL;
+}
+
+/* Whether there is an edge to the owner of its type's code. */
+static inline bool object_has_owner(uintptr_t object) {
+    uintptr_t type = object_type(object);
+    return type && type_flags(type) & TYPE_COLLECTIBLE;
 }
 
 static inline size_t object_bytes_of(uintptr_t object, uintptr_t type) {

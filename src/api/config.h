@@ -150,11 +150,15 @@ static inline bool gc__value_slot_is_ref(const void *gc__slot) { return GC_VALUE
    slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports.
    GC_MODEL_BYTES_AS(object, word): its size where `word` stands for its first word, which is not read, as another thread may be
    replacing it; the rest of the object may be read. A host that defines it may have several collector threads, with any
-   options.trace_functions but ALONE, and mark concurrently, with GC_TRACE_FUNCTIONS_CONCURRENT. */
+   options.trace_functions but ALONE, and mark concurrently, with GC_TRACE_FUNCTIONS_CONCURRENT.
+   GC_MODEL_OWNS(object): whether slots outside it may be reported (GC_SLOT_OWNED), for options.initializing_barriers. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
 #error "GC_MODEL_BYTES is defined: define GC_MODEL_TRACE(object, visitor) and GC_MODEL_NAME(object) too"
+#endif
+#ifndef GC_MODEL_OWNS
+#define GC_MODEL_OWNS(object) true
 #endif
 #else
 #define GC_HAS_MODEL 0

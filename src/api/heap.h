@@ -199,7 +199,9 @@ typedef struct gc_options {
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
        and gc_barrier_patch, or it waits forever. 0: none. */
     void (*barrier_changed)(void *host, const struct gc_barrier_change *change);
-    bool initializing_barriers; /* the host runs the barrier for stores into new objects, too: so these need no other look */
+    /* The host runs the barrier for stores into new objects, too, so these need no other look, but for slots outside the heap:
+       with headers of its own it says by GC_MODEL_OWNS which objects have such. */
+    bool initializing_barriers;
     /* Whether a ref-counted handle (gc_handles.h) keeps its object now; word is the handle's host word. Called during
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */

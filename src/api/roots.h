@@ -31,7 +31,8 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
 
 /* Returns how many of `count` items of `bytes` bytes each, which follow one another in the traced object from `items` on,
    are wanted now, and stores the index of the first of them in *first: a young collection wants only those between an old
-   object's first dirty card and its last. A trace function may report the others as well, in more time. [trace functions;
+   object's first dirty card and its last. A trace function may report the others as well, in more time: for a long
+   object all of them each time. [trace functions;
    never collects; cannot fail] */
 GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first);
 

@@ -196,6 +196,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
     gc__policy_open(heap, request);
+    gc__marking_take_written(heap); /* before hooks, which may switch the barrier; and again after their stores */
     /* What a remark has left to decide is decided before roots are gathered for a collection of all generations. */
     if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
     gc__cycle_open(heap);

@@ -20,6 +20,7 @@ GC__FN bool gc__is_filler(uintptr_t at) { return (GC__WORD(at) & 3) == GC__FILLE
 GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYTES((void *)object)); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN bool gc__object_is_traced(uintptr_t object) { return (void)object, true; }
+GC__FN bool gc__object_may_own(uintptr_t object) { return (void)object, GC_MODEL_OWNS((void *)object); }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
     (void)object, (void)header; /* the host may need one of them only */
 #ifdef GC_MODEL_BYTES_AS
@@ -59,6 +60,8 @@ GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC_
 
 /* Returns whether a function of the host's reports slots of the object. */
 GC__FN bool gc__object_is_traced(uintptr_t object) { return gc__object_type(object)->trace != NULL; }
+/* Returns whether slots outside the object may be reported, too. */
+GC__FN bool gc__object_may_own(uintptr_t object) { return gc__object_is_traced(object); }
 
 /* True if all objects with that first word have the same size. */
 GC__FN bool gc__header_has_size(uintptr_t header) { return !((const gc_type *)header)->element_bytes; }

@@ -64,7 +64,11 @@ GC__FN void gc__born_flush(gc_window *window, bool zeroed) {
     region->live_bytes += bytes;
     gc__record(gc__window_thread(window, zeroed))->local_spans.born_bytes += bytes;
     gc__store_shadow(window->start, (end - at) / sizeof(gc_word));
-    if (heap->options.initializing_barriers) return;
+    if (heap->options.initializing_barriers) { /* they show no slots outside the heap */
+        for (; at < end; at += gc__object_bytes(at))
+            if (gc__object_may_own(at)) gc__barrier_dirty_card(&gc__tables, (const void *)at);
+        return;
+    }
     if (!gc__counted(&heap->generation_bytes[0]) && !gc__counted(&heap->generation_bytes[1]) && !heap->nursery_survivor_bytes)
         return; /* there is no young object to which these may refer */
     for (; at < end; at = (at | (GC_CARD_BYTES - 1)) + 1) gc__barrier_dirty_card(&gc__tables, (const void *)at);

@@ -232,6 +232,33 @@ static void stored_before_a_remark(void) {
     scene_close();
 }
 
+/* What an object that is born old owns outside the heap is shown by no barrier for its own slots. */
+static node *owned;
+static void trace_owner(void *object, gc_visitor *visitor) {
+    (void)object;
+    gc_visit(visitor, &owned, 1, GC_SLOT_OWNED);
+}
+static const gc_type owner_type = {.name = "owner", .bytes = sizeof(node), .trace = trace_owner};
+
+static void owners_are_born_old(void) {
+    node *owner = NULL, *young = NULL;
+    GC_ROOTS(gc, owner, young);
+    for (int tries = 0; tries < 6 && gc_object_generation(owner) != 2; tries++) {
+        heap->born_left = 0;
+        gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+        heap->born_left = 0;
+        owned = young = new_node(HIDDEN);
+        heap->born_left = GC__BUDGET_MOST;
+        for (int i = 0; i < 100000 && (!owner || gc_object_generation(owner) != 2); i++) owner = gc_new(gc, &owner_type);
+        young = NULL;
+    }
+    ok(gc_object_generation(owner) == 2 && gc_object_generation(owned) < 2, "an object that was born old owns a young one");
+    gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+    gc_collect(heap, 1, GC_COLLECT_DEFAULT);
+    for (int i = 0; i < 10000; i++) new_node(7);
+    is(owned->value, HIDDEN, "which survives");
+}
+
 static size_t taken_in_hooks;
 static void take_pages(void *host, const gc_collection *collection) {
     void *pages[8];
@@ -287,6 +314,9 @@ int main(void) {
     gc_options tracing = tested;
     tracing.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
     run(tables, tracing), run(stored_before_a_remark, tested);
+    tracing.test.born_old = tracing.initializing_barriers = true;
+    tracing.nursery_bytes = 32 << 20;
+    run(owners_are_born_old, tracing);
     taken_in_a_hook();
     if (GC_CONCURRENT) marked_by_a_thread();
     return done();
