@@ -11,6 +11,8 @@
 
 /* Class libraries do much after each full collection; and a process has more than that without any objects. */
 #define SMALL_HEAP_BYTES ((size_t)8 << 20)
+/* With a shorter goal nurseries are so small that more objects outlive them. */
+#define PAUSE_GOAL_US 20000
 
 static uint64_t started_ns, limit_bytes;
 static int64_t reports;
@@ -44,6 +46,7 @@ void settings_read(gc_options *options) {
     bool concurrent = false; /* it takes more of the processors, and of memory, than a program may expect that did not ask */
     runtime_bool_setting("gcConcurrent", "System.GC.Concurrent", &concurrent);
     options->concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    if (concurrent) options->pause_goal_us = PAUSE_GOAL_US;
     options->growth_bytes_min = SMALL_HEAP_BYTES;
     options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
     options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);
