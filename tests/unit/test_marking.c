@@ -5,6 +5,7 @@
 #include "gc.h"
 
 #include "../fixture.h"
+#include "cycle.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -14,27 +15,12 @@
 
 #define TESTED {.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .nursery_bytes = 1 << 20}
 
-static void begin_marking(void) { gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING); }
 static bool mark_some(size_t steps) { return gc__marker_work(heap, steps); }
 static void mark_all(void) {
     size_t turns = 0;
     while ((gc__marker_work(heap, 100) || gc__marker_look_at_open_chunks(heap)) && turns < 20000) turns++;
     if (turns == 20000) ok(false, "the marking ends");
     heap->marker->done = true;
-}
-static void finish(void) {
-    gc__heap_lock(heap);
-    const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
-    gc__collect_requested(heap, &end);
-    gc__heap_unlock(heap);
-}
-
-/* The remark, or the end, whichever is due. */
-static void remark(void) {
-    gc__heap_lock(heap);
-    const gc__request next = gc__request_when_done(heap, GC_REASON_GROWTH);
-    gc__collect_requested(heap, &next);
-    gc__heap_unlock(heap);
 }
 
 static bool is_marked(const void *object) {

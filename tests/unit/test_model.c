@@ -219,6 +219,8 @@ static void finalizers(void) {
 static void ended(void) { ok(ran == 5 && order[3] == 3 && order[4] == 7, "at the heap's end too"); }
 
 #ifdef MODEL_IS_SHARED
+#include "cycle.h"
+
 /* A large object whose referents are evacuated at the end of a marking. */
 static void evacuated(void) {
     enum { WIDTH = 100000, KEPT = 8 };
@@ -236,15 +238,12 @@ static void evacuated(void) {
     for (size_t i = 0; i < WIDTH; i++)
         if (i % KEPT) gc_store(gc, &root->fields[i], NULL);
     gc_collect(heap, 2, GC_COLLECT_BLOCKING);
-    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    begin_marking();
     while (gc__marker_work(heap, 1000)) {}
     size_t candidates = 0, wrong = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next) candidates += region->candidate;
     uint64_t moves = gc_heap_moves(heap);
-    gc__heap_lock(heap);
-    const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
-    gc__collect_requested(heap, &end);
-    gc__heap_unlock(heap);
+    finish();
     ok(candidates > 0 && gc_heap_moves(heap) > moves, "objects in %zu regions move", candidates);
     for (size_t i = 0; i < WIDTH; i += KEPT) wrong += root->fields[i]->fields[0] != (thing *)(uintptr_t)i;
     is(wrong, 0, "and a large object refers to them");

@@ -3,6 +3,7 @@
 #define GC_BARRIER at_run_time
 #define GC_IMPLEMENTATION
 #include "../fixture.h"
+#include "cycle.h"
 
 #include <pthread.h>
 
@@ -241,14 +242,11 @@ static void switched_while_marking(void) {
     for (uint64_t i = 0; i < COUNT; i++) handles[i] = gc_handle_create(heap, GC_HANDLE_STRONG, new_node(i));
     full();
     full();
-    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    begin_marking();
     ok(heap->marking, "a marking begins");
     for (int turns = 0; turns < 10000 && gc__marker_turn(heap, 100); turns++) continue;
     is(gc_barrier_switch(GC_BARRIER_PRE_GROW), GC_OK, "and the barrier is switched when it is done");
-    gc__heap_lock(heap);
-    const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
-    gc__collect_requested(heap, &end);
-    gc__heap_unlock(heap);
+    finish();
     ok(!heap->marking, "it ends, by a collection that stops the program");
     for (int i = 0; i < 2 * COUNT; i++) new_node(COUNT);
     for (uint64_t i = 0; i < COUNT; i++) {

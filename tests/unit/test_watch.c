@@ -5,22 +5,16 @@
 #include "gc.h"
 
 #include "../fixture.h"
+#include "cycle.h"
 
-enum { LENGTH = 2000, HIDDEN = 4711, PAGE = 1 << GC_WATCH_SHIFT };
+enum { LENGTH = 2000, HIDDEN = 4711 };
 
 static vector *scanned;
 static node *list, *last;
 
-static void begin_marking(void) { gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING); }
 static void mark_all(void) {
     while (gc__marker_work(heap, 100)) {}
     heap->marker->done = true;
-}
-static void finish(void) {
-    gc__heap_lock(heap);
-    const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
-    gc__collect_requested(heap, &end);
-    gc__heap_unlock(heap);
 }
 static bool is_marked(const void *object) { return gc__shade_bit(heap->marker->marks, (uintptr_t)object); }
 
@@ -220,10 +214,7 @@ static void stored_before_a_remark(void) {
     while (gc__marker_turn(heap, 1000)) {}
     gc_collect(heap, 1, GC_COLLECT_DEFAULT); /* the marker may have more to do */
     gc_store(gc, &scanned->items[0], gc_handle_get(handle));
-    gc__heap_lock(heap);
-    const gc__request next = gc__request_when_done(heap, GC_REASON_STRESS);
-    gc__collect_requested(heap, &next);
-    gc__heap_unlock(heap);
+    remark();
     gc_finalizer_run(gc, 100);
     ok(scanned->items[0] && gc_handle_get(handle) == scanned->items[0], "the handle to an object that lives again stays");
     is(finalized, 1, "only the dead object is finalized");
