@@ -216,8 +216,9 @@ static const mode modes[] = {
 };
 #define MODES (sizeof modes / sizeof *modes)
 
-/* Takes back what the collector was compiled without. */
+/* Takes back what the collector was compiled without, or is told to leave out. */
 static void leave_out(gc_options *o) {
+    if (!run.verify) o->debug.verify = 0, o->debug.checkmark = false;
     if (!GC_DIAGNOSTICS) o->debug.stress = GC_STRESS_OFF, o->debug.verify = 0, o->debug.checkmark = false;
     if (!GC_CONCURRENT) o->concurrent = GC_CONCURRENT_OFF, o->test.marker_steps = 0;
     if (GC_COLLECTOR_THREADS_MAX == 1) o->collector_threads = o->test.collectors = 0;

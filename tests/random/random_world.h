@@ -71,9 +71,9 @@ typedef struct world {
 /* What is being run: printed when something is wrong. */
 static struct {
     const char *program, *mode;
-    unsigned long long seed, ops, op, check_every, forget_barrier, forget_card, forget_root, barriers, marks, faults, concurrent, grown, weak_cleared;
+    unsigned long long seed, ops, op, check_every, verify, forget_barrier, forget_card, forget_root, barriers, marks, faults, concurrent, grown, weak_cleared;
     const char *doing, *barrier;
-} run = {.program = "random", .mode = "all", .doing = "starting"};
+} run = {.program = "random", .mode = "all", .doing = "starting", .verify = 1};
 
 static void print_replay(FILE *file) {
     fprintf(file, "# %s --seed=%llu --ops=%llu --mode=%s", run.program, run.seed, run.ops, run.mode);
@@ -82,6 +82,7 @@ static void print_replay(FILE *file) {
     if (run.barrier) fprintf(file, " --barrier=%s", run.barrier);
     if (run.forget_root) fprintf(file, " --forget-root=%llu", run.forget_root);
     if (run.check_every) fprintf(file, " --check=%llu", run.check_every);
+    if (!run.verify) fputs(" --verify=0", file);
     fputc('\n', file);
 }
 
