@@ -1810,8 +1810,8 @@ enum {
        object without references: the caller fills them. */
     GC_NEW_RAW = 1,
     /* The object never moves, as strings that C code keeps, or stacks of fibers: it is marked in place, in regions of its kind,
-       and its address may be kept as long as it lives. That takes a lock, and objects that stay leave holes among them, so it
-       is for such objects only. Not with GC_NEW_AT_ONCE. */
+       and its address may be kept as long as it lives. Objects that stay leave holes among them, which are used again if they are
+       long enough, so it is for such objects only. Not with GC_NEW_AT_ONCE. */
     GC_NEW_FIXED = 2,
     /* The call never collects, and returns NULL, without a message, if more would have to be done than to take memory that is
        ready. So variables are roots only where that is so, which makes constructors in hot loops faster:
@@ -6790,9 +6790,7 @@ struct gc_heap {
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
     gc__region *recycled;          /* in the list regions[0]: the next region whose holes mutators get */
-    gc_window fixed;               /* where objects that never move are allocated; each gets its mark bit at once */
-    gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for such objects resumes */
-    size_t fixed_unmarked;         /* such objects that have neither header nor mark yet; atomic */
+    gc__region *fixed_search;      /* in that list: where the search for holes for objects that never move resumes */
     gc__holes holes;               /* for mutators */
     gc_word small_spans; /* the first of mutators' other free spans, small ones; linked by their second words */
     gc__holes old_holes;           /* of generation 2, while promotion fills them; under the marker's lock */
@@ -7783,7 +7781,8 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* how long collections have waited for the thread, and how often */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    gc__local_spans local_spans;                            /* serve both windows */
+    gc__local_spans local_spans;                            /* serve both windows of gc_thread */
+    gc_window fixed; /* for objects that never move: in a region of which other threads may have other holes */
     struct gc__profiled_thread *profiled;  /* what gc_profile.h stores for this thread; NULL: nothing */
     struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: the thread is not interrupted */
 } gc__thread_record;
@@ -8030,7 +8029,32 @@ GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     spans->old = NULL;
 }
 
+/* Counts the objects in a window for those that never move. Their marks already say where they are. Requires the heap's
+   lock, or that the world is stopped, as do the next two. */
+GC__FN void gc__fixed_flush(gc_window *window) {
+    if (window->region) window->region->live_bytes += (size_t)(window->next - window->start);
+    window->start = window->next;
+}
+
+GC__FN void gc__fixed_shrink(gc_window *window) {
+    if (window->region) gc__allocation_count(window->region->heap, 0 - gc__window_room(window));
+    window->limit = window->next;
+}
+
+/* The next window is opened in what is left, if that is much, and no later hole of the region was taken. */
+GC__FN void gc__fixed_close(gc_window *window) {
+    gc__region *region = window->region;
+    gc__fixed_flush(window);
+    gc__fixed_shrink(window);
+    if (gc__span_room(window) >= GC_LARGE_BYTES && region->hole == (uintptr_t)window->end) {
+        region->hole = (uintptr_t)window->next;
+        region->heap->fixed_search = region;
+    }
+    gc__window_set(window, NULL, 0, 0);
+}
+
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
+    gc__fixed_flush(&gc__record(thread)->fixed);
     gc__allocation_flush(&thread->window, true);
     gc__allocation_flush(&thread->raw, false);
     gc__born_count(thread->heap, &gc__record(thread)->local_spans);
@@ -8040,11 +8064,13 @@ GC__FN void gc__thread_flush_windows(gc_thread *thread) {
 GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
     if (thread->window.region) gc__allocation_shrink(&thread->window, true);
     if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
+    gc__fixed_shrink(&gc__record(thread)->fixed);
 }
 
 GC__FN void gc__thread_close_windows(gc_thread *thread) {
     gc__allocation_close(&thread->window, true);
     gc__allocation_close(&thread->raw, false);
+    gc__fixed_close(&gc__record(thread)->fixed);
     gc__born_end(thread->heap, &gc__record(thread)->local_spans);
 }
 
@@ -8144,7 +8170,7 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     if (!gc__stress_of(heap) && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
     const gc__profiler *profiler = gc__profiler_of(heap);
-    if (GC__UNLIKELY(profiler != NULL)) {
+    if (GC__UNLIKELY(profiler != NULL) && !window->region->fixed) {
         size_t room = gc__window_room(window);
         extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
     }
@@ -13992,7 +14018,6 @@ GC__FN gc__region *gc__condemn(gc_heap *heap) {
     if (gc__is_mark_end(heap)) condemned = gc__candidates_condemn(heap, condemned);
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
-    gc__window_set(&heap->fixed, NULL, 0, 0);
     gc__holes_forget(&heap->holes);
     heap->small_spans = 0;
     if (generation == 2) gc__old_holes_forget(heap);
@@ -16316,6 +16341,7 @@ GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
         gc__thread_flush_windows(thread);
         const gc__local_spans *spans = &gc__record(thread)->local_spans;
         open_bytes += spans->bytes + spans->left_bytes;
+        open_bytes += gc__window_room(&gc__record(thread)->fixed);
         if (!gc__window_is_old(&thread->window)) open_bytes += gc__window_room(&thread->window);
         if (!gc__window_is_old(&thread->raw)) open_bytes += gc__window_room(&thread->raw);
     }
@@ -18707,10 +18733,15 @@ GC__COLD void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
 /* The purpose of an allocation. */
 enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 
-/* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
-   lock is held. */
-GC__COLD bool gc__fixed_open(gc_heap *heap, size_t bytes) {
+GC__FN gc_window *gc__window_for(gc_thread *thread, unsigned kind) {
+    return kind == GC__FOR_FIXED ? &gc__record(thread)->fixed : gc__thread_window(thread, kind != GC__FOR_RAW);
+}
+
+/* Opens a thread's window for objects that never move: in a hole of one of their regions, or in a fresh region. The
+   heap's lock is held. */
+GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
     uintptr_t from = 0, end = 0;
+    gc__fixed_close(window);
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
         if (heap->fixed_search->fixed &&
             (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
@@ -18724,34 +18755,16 @@ GC__COLD bool gc__fixed_open(gc_heap *heap, size_t bytes) {
         from = region->base;
         gc__heap_push(heap, region);
     }
-    gc__window_set(&heap->fixed, region, from, end);
-    heap->fixed.limit = (char *)end;
+    gc__window_set(window, region, from, end);
     return true;
-}
-
-/* Allocates an object that never moves. The heap's lock is held. */
-GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
-    gc_window *window = &heap->fixed;
-    if (bytes > gc__window_room(window) && !gc__fixed_open(heap, bytes)) return NULL;
-    char *object = window->next;
-    gc__region *region = window->region;
-    window->next += bytes;
-    memset(object, 0, bytes);
-    if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
-    region->live_bytes += bytes;
-    gc__count(&heap->fixed_unmarked, 1);
-    gc__count(&heap->generation_bytes[0], bytes);
-    gc__count(&heap->stats.allocated_bytes, bytes);
-    return object;
 }
 
 /* Counts the object, which has its header, among its region's objects. Other threads may do the same concurrently. */
 GC__FN void gc__fixed_begin(void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
     gc__region *region = gc__region_of((uintptr_t)object);
-    if (!region->fixed) return;
-    __atomic_fetch_or(&gc__region_marks(region)[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
-    __atomic_fetch_sub(&region->heap->fixed_unmarked, 1, __ATOMIC_RELEASE);
+    if (region->fixed)
+        __atomic_fetch_or(&gc__region_marks(region)[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
 }
 
 /* Allocates in the window's span, which has room. */
@@ -18777,23 +18790,18 @@ GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed)
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     bool zeroed = kind != GC__FOR_RAW;
-    gc_window *window = gc__thread_window(thread, zeroed);
-    if (kind == GC__FOR_FIXED && bytes <= GC_LARGE_BYTES) {
-        gc__heap_lock_unparked(heap);
-        void *fixed = gc__allocate_fixed(heap, bytes);
-        gc__heap_unlock(heap);
-        return fixed;
-    }
+    gc_window *window = gc__window_for(thread, kind);
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         gc__local_spans *spans = &gc__record(thread)->local_spans;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, spans, window, zeroed, bytes);
+        bool opened = bytes <= GC_LARGE_BYTES && (kind == GC__FOR_FIXED ? gc__fixed_open(heap, window, bytes)
+                                                                        : gc__allocation_open(heap, spans, window, zeroed, bytes));
         gc__heap_unlock(heap);
         const gc__profiler *profiler = gc__profiler_of(heap);
         if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
         if (bytes > GC_LARGE_BYTES) return large;
-        if (!opened) return gc__allocate_in_other(thread, bytes, zeroed);
+        if (!opened) return kind == GC__FOR_FIXED ? NULL : gc__allocate_in_other(thread, bytes, zeroed);
     }
     return gc__window_allocate(heap, window, bytes, zeroed);
 }
@@ -19171,7 +19179,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     gc__marking_take_turn(heap);
     if (gc__stress_of(heap))
         gc__stress_at_allocation(thread);
-    else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
+    else if (size <= gc__window_room(gc__window_for(thread, kind)))
         return gc__allocate_try(thread, size, kind);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     if (gc__nursery_is_spent(heap, size > GC_LARGE_BYTES ? size : 0)) gc__collect_for_budget(heap);
@@ -19247,7 +19255,6 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     if (!gc__new_bytes(type, length, &bytes)) return NULL;
     bool ends = type->finalizer && type->finalizer->finalize;
     if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
-    if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
     void *object = gc__allocate_any(thread, bytes, kind);
     GC__SCOPE("an allocation"); /* a handler that allocated now would find an object without its header */
     if (ends) gc__finalizer_add(thread, object, type->finalizer);
@@ -19274,11 +19281,30 @@ GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t leng
     return object;
 }
 
+/* Allocates an object that never moves. */
+GC__OUT_OF_LINE void *gc__new_fixed_of(gc_thread *thread, const gc_type *type, size_t length, const void *caller) {
+    gc_window *window = &gc__record(thread)->fixed;
+    size_t room = gc__window_room(window);
+    if (GC_DEBUG < 2 && !(type->finalizer && type->finalizer->finalize) && length <= room) {
+        size_t bytes = gc__align(type->bytes + length * type->element_bytes);
+        char *object = window->next;
+        if (bytes <= room) {
+            window->next = object + bytes;
+            if (type->element_bytes) ((gc_array *)object)->length = length;
+            ((gc_object *)object)->type = type;
+            gc__fixed_begin(object);
+            return object;
+        }
+    }
+    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, caller));
+}
+
 GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                                                     bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
     void *object = gc__new_in_span(thread, type, length, kind == GC__FOR_ZEROED);
     if (object) return object;
+    if (type && type->flags & GC_TYPE_FIXED) return gc__new_fixed_of(thread, type, length, __builtin_return_address(0));
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
 #endif
@@ -19286,7 +19312,7 @@ GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_
 /* `type` NULL: `length` bytes, whose header the host writes. */
 GC_API __attribute__((noinline)) void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length) {
 #if !GC_HAS_MODEL
-    if (type) return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
+    if (type) return gc__new_fixed_of(thread, type, length, __builtin_return_address(0));
 #endif
     (void)type;
     GC_ASSERT(!type, "gc_new_with: with GC_MODEL_BYTES its type must be NULL");
@@ -19335,19 +19361,14 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
     return true;
 }
 
-/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects. Behind an object
-   that never moves there may be another thread's object that has no mark yet, unless the window begins there. */
+/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects, but for those that
+   threads allocate in their windows. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
-    gc_window *fixed = &heap->fixed;
     /* The hole may be in a list, or another thread's. */
     if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
-    bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
-    if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
+    for (const gc_thread *thread = region->fixed ? heap->threads->first : NULL; thread; thread = gc__record(thread)->next)
+        if (gc__record(thread)->fixed.region == region) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
-    if (fixed->region == region && (uintptr_t)fixed->next < end + bytes && (uintptr_t)fixed->limit > end) {
-        if ((uintptr_t)fixed->next != end || gc__window_room(fixed) < bytes) return false;
-        fixed->next += bytes;
-    }
     if (region->hole >= end && region->hole < end + bytes) region->hole = end + bytes;
     if (region->dirty_end < end + bytes) region->dirty_end = end + bytes;
     memset((void *)end, 0, bytes);
@@ -19357,12 +19378,12 @@ GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size
 
 /* Grows the object, if it was the last one in a window of the thread. */
 GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
-    for (int zeroed = 0; zeroed < 2; zeroed++) {
-        gc_window *window = gc__thread_window(thread, zeroed);
+    for (unsigned kind = GC__FOR_RAW; kind <= GC__FOR_FIXED; kind++) {
+        gc_window *window = gc__window_for(thread, kind);
         if ((uintptr_t)window->next != end || gc__span_room(window) < bytes) continue;
         gc__region *region = window->region;
-        void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
-        if (!zeroed) memset(more, 0, bytes);
+        void *more = gc__window_allocate(thread->heap, window, bytes, kind != GC__FOR_RAW);
+        if (kind == GC__FOR_RAW) memset(more, 0, bytes);
         /* No object starts there. The index of a formatted region, in which other threads may have windows, is built
            again from its start. */
         if (!region->formatted && region->indexed_end == end) region->indexed_end += bytes;

@@ -109,8 +109,8 @@ enum {
        object without references: the caller fills them. */
     GC_NEW_RAW = 1,
     /* The object never moves, as strings that C code keeps, or stacks of fibers: it is marked in place, in regions of its kind,
-       and its address may be kept as long as it lives. That takes a lock, and objects that stay leave holes among them, so it
-       is for such objects only. Not with GC_NEW_AT_ONCE. */
+       and its address may be kept as long as it lives. Objects that stay leave holes among them, which are used again if they are
+       long enough, so it is for such objects only. Not with GC_NEW_AT_ONCE. */
     GC_NEW_FIXED = 2,
     /* The call never collects, and returns NULL, without a message, if more would have to be done than to take memory that is
        ready. So variables are roots only where that is so, which makes constructors in hot loops faster:

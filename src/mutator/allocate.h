@@ -46,7 +46,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     gc__marking_take_turn(heap);
     if (gc__stress_of(heap))
         gc__stress_at_allocation(thread);
-    else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
+    else if (size <= gc__window_room(gc__window_for(thread, kind)))
         return gc__allocate_try(thread, size, kind);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
     if (gc__nursery_is_spent(heap, size > GC_LARGE_BYTES ? size : 0)) gc__collect_for_budget(heap);
@@ -122,7 +122,6 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     if (!gc__new_bytes(type, length, &bytes)) return NULL;
     bool ends = type->finalizer && type->finalizer->finalize;
     if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
-    if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
     void *object = gc__allocate_any(thread, bytes, kind);
     GC__SCOPE("an allocation"); /* a handler that allocated now would find an object without its header */
     if (ends) gc__finalizer_add(thread, object, type->finalizer);
@@ -149,11 +148,30 @@ GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t leng
     return object;
 }
 
+/* Allocates an object that never moves. */
+GC__OUT_OF_LINE void *gc__new_fixed_of(gc_thread *thread, const gc_type *type, size_t length, const void *caller) {
+    gc_window *window = &gc__record(thread)->fixed;
+    size_t room = gc__window_room(window);
+    if (GC_DEBUG < 2 && !(type->finalizer && type->finalizer->finalize) && length <= room) {
+        size_t bytes = gc__align(type->bytes + length * type->element_bytes);
+        char *object = window->next;
+        if (bytes <= room) {
+            window->next = object + bytes;
+            if (type->element_bytes) ((gc_array *)object)->length = length;
+            ((gc_object *)object)->type = type;
+            gc__fixed_begin(object);
+            return object;
+        }
+    }
+    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, caller));
+}
+
 GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                                                     bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
     void *object = gc__new_in_span(thread, type, length, kind == GC__FOR_ZEROED);
     if (object) return object;
+    if (type && type->flags & GC_TYPE_FIXED) return gc__new_fixed_of(thread, type, length, __builtin_return_address(0));
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
 #endif
@@ -161,7 +179,7 @@ GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_
 /* `type` NULL: `length` bytes, whose header the host writes. */
 GC_API __attribute__((noinline)) void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length) {
 #if !GC_HAS_MODEL
-    if (type) return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
+    if (type) return gc__new_fixed_of(thread, type, length, __builtin_return_address(0));
 #endif
     (void)type;
     GC_ASSERT(!type, "gc_new_with: with GC_MODEL_BYTES its type must be NULL");
@@ -210,19 +228,14 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
     return true;
 }
 
-/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects. Behind an object
-   that never moves there may be another thread's object that has no mark yet, unless the window begins there. */
+/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects, but for those that
+   threads allocate in their windows. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
-    gc_window *fixed = &heap->fixed;
     /* The hole may be in a list, or another thread's. */
     if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
-    bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
-    if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
+    for (const gc_thread *thread = region->fixed ? heap->threads->first : NULL; thread; thread = gc__record(thread)->next)
+        if (gc__record(thread)->fixed.region == region) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
-    if (fixed->region == region && (uintptr_t)fixed->next < end + bytes && (uintptr_t)fixed->limit > end) {
-        if ((uintptr_t)fixed->next != end || gc__window_room(fixed) < bytes) return false;
-        fixed->next += bytes;
-    }
     if (region->hole >= end && region->hole < end + bytes) region->hole = end + bytes;
     if (region->dirty_end < end + bytes) region->dirty_end = end + bytes;
     memset((void *)end, 0, bytes);
@@ -232,12 +245,12 @@ GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size
 
 /* Grows the object, if it was the last one in a window of the thread. */
 GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
-    for (int zeroed = 0; zeroed < 2; zeroed++) {
-        gc_window *window = gc__thread_window(thread, zeroed);
+    for (unsigned kind = GC__FOR_RAW; kind <= GC__FOR_FIXED; kind++) {
+        gc_window *window = gc__window_for(thread, kind);
         if ((uintptr_t)window->next != end || gc__span_room(window) < bytes) continue;
         gc__region *region = window->region;
-        void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
-        if (!zeroed) memset(more, 0, bytes);
+        void *more = gc__window_allocate(thread->heap, window, bytes, kind != GC__FOR_RAW);
+        if (kind == GC__FOR_RAW) memset(more, 0, bytes);
         /* No object starts there. The index of a formatted region, in which other threads may have windows, is built
            again from its start. */
         if (!region->formatted && region->indexed_end == end) region->indexed_end += bytes;

@@ -35,10 +35,15 @@ GC__COLD void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
 /* The purpose of an allocation. */
 enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 
-/* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
-   lock is held. */
-GC__COLD bool gc__fixed_open(gc_heap *heap, size_t bytes) {
+GC__FN gc_window *gc__window_for(gc_thread *thread, unsigned kind) {
+    return kind == GC__FOR_FIXED ? &gc__record(thread)->fixed : gc__thread_window(thread, kind != GC__FOR_RAW);
+}
+
+/* Opens a thread's window for objects that never move: in a hole of one of their regions, or in a fresh region. The
+   heap's lock is held. */
+GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
     uintptr_t from = 0, end = 0;
+    gc__fixed_close(window);
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
         if (heap->fixed_search->fixed &&
             (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
@@ -52,34 +57,16 @@ GC__COLD bool gc__fixed_open(gc_heap *heap, size_t bytes) {
         from = region->base;
         gc__heap_push(heap, region);
     }
-    gc__window_set(&heap->fixed, region, from, end);
-    heap->fixed.limit = (char *)end;
+    gc__window_set(window, region, from, end);
     return true;
-}
-
-/* Allocates an object that never moves. The heap's lock is held. */
-GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
-    gc_window *window = &heap->fixed;
-    if (bytes > gc__window_room(window) && !gc__fixed_open(heap, bytes)) return NULL;
-    char *object = window->next;
-    gc__region *region = window->region;
-    window->next += bytes;
-    memset(object, 0, bytes);
-    if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
-    region->live_bytes += bytes;
-    gc__count(&heap->fixed_unmarked, 1);
-    gc__count(&heap->generation_bytes[0], bytes);
-    gc__count(&heap->stats.allocated_bytes, bytes);
-    return object;
 }
 
 /* Counts the object, which has its header, among its region's objects. Other threads may do the same concurrently. */
 GC__FN void gc__fixed_begin(void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
     gc__region *region = gc__region_of((uintptr_t)object);
-    if (!region->fixed) return;
-    __atomic_fetch_or(&gc__region_marks(region)[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
-    __atomic_fetch_sub(&region->heap->fixed_unmarked, 1, __ATOMIC_RELEASE);
+    if (region->fixed)
+        __atomic_fetch_or(&gc__region_marks(region)[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
 }
 
 /* Allocates in the window's span, which has room. */
@@ -105,23 +92,18 @@ GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed)
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     bool zeroed = kind != GC__FOR_RAW;
-    gc_window *window = gc__thread_window(thread, zeroed);
-    if (kind == GC__FOR_FIXED && bytes <= GC_LARGE_BYTES) {
-        gc__heap_lock_unparked(heap);
-        void *fixed = gc__allocate_fixed(heap, bytes);
-        gc__heap_unlock(heap);
-        return fixed;
-    }
+    gc_window *window = gc__window_for(thread, kind);
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         gc__local_spans *spans = &gc__record(thread)->local_spans;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, spans, window, zeroed, bytes);
+        bool opened = bytes <= GC_LARGE_BYTES && (kind == GC__FOR_FIXED ? gc__fixed_open(heap, window, bytes)
+                                                                        : gc__allocation_open(heap, spans, window, zeroed, bytes));
         gc__heap_unlock(heap);
         const gc__profiler *profiler = gc__profiler_of(heap);
         if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
         if (bytes > GC_LARGE_BYTES) return large;
-        if (!opened) return gc__allocate_in_other(thread, bytes, zeroed);
+        if (!opened) return kind == GC__FOR_FIXED ? NULL : gc__allocate_in_other(thread, bytes, zeroed);
     }
     return gc__window_allocate(heap, window, bytes, zeroed);
 }

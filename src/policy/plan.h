@@ -533,7 +533,6 @@ GC__FN gc__region *gc__condemn(gc_heap *heap) {
     if (gc__is_mark_end(heap)) condemned = gc__candidates_condemn(heap, condemned);
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
-    gc__window_set(&heap->fixed, NULL, 0, 0);
     gc__holes_forget(&heap->holes);
     heap->small_spans = 0;
     if (generation == 2) gc__old_holes_forget(heap);

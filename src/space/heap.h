@@ -53,9 +53,7 @@ struct gc_heap {
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
     gc__region *recycled;          /* in the list regions[0]: the next region whose holes mutators get */
-    gc_window fixed;               /* where objects that never move are allocated; each gets its mark bit at once */
-    gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for such objects resumes */
-    size_t fixed_unmarked;         /* such objects that have neither header nor mark yet; atomic */
+    gc__region *fixed_search;      /* in that list: where the search for holes for objects that never move resumes */
     gc__holes holes;               /* for mutators */
     gc_word small_spans; /* the first of mutators' other free spans, small ones; linked by their second words */
     gc__holes old_holes;           /* of generation 2, while promotion fills them; under the marker's lock */

@@ -28,7 +28,8 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* how long collections have waited for the thread, and how often */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    gc__local_spans local_spans;                            /* serve both windows */
+    gc__local_spans local_spans;                            /* serve both windows of gc_thread */
+    gc_window fixed; /* for objects that never move: in a region of which other threads may have other holes */
     struct gc__profiled_thread *profiled;  /* what gc_profile.h stores for this thread; NULL: nothing */
     struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: the thread is not interrupted */
 } gc__thread_record;

@@ -118,7 +118,32 @@ GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     spans->old = NULL;
 }
 
+/* Counts the objects in a window for those that never move. Their marks already say where they are. Requires the heap's
+   lock, or that the world is stopped, as do the next two. */
+GC__FN void gc__fixed_flush(gc_window *window) {
+    if (window->region) window->region->live_bytes += (size_t)(window->next - window->start);
+    window->start = window->next;
+}
+
+GC__FN void gc__fixed_shrink(gc_window *window) {
+    if (window->region) gc__allocation_count(window->region->heap, 0 - gc__window_room(window));
+    window->limit = window->next;
+}
+
+/* The next window is opened in what is left, if that is much, and no later hole of the region was taken. */
+GC__FN void gc__fixed_close(gc_window *window) {
+    gc__region *region = window->region;
+    gc__fixed_flush(window);
+    gc__fixed_shrink(window);
+    if (gc__span_room(window) >= GC_LARGE_BYTES && region->hole == (uintptr_t)window->end) {
+        region->hole = (uintptr_t)window->next;
+        region->heap->fixed_search = region;
+    }
+    gc__window_set(window, NULL, 0, 0);
+}
+
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
+    gc__fixed_flush(&gc__record(thread)->fixed);
     gc__allocation_flush(&thread->window, true);
     gc__allocation_flush(&thread->raw, false);
     gc__born_count(thread->heap, &gc__record(thread)->local_spans);
@@ -128,11 +153,13 @@ GC__FN void gc__thread_flush_windows(gc_thread *thread) {
 GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
     if (thread->window.region) gc__allocation_shrink(&thread->window, true);
     if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
+    gc__fixed_shrink(&gc__record(thread)->fixed);
 }
 
 GC__FN void gc__thread_close_windows(gc_thread *thread) {
     gc__allocation_close(&thread->window, true);
     gc__allocation_close(&thread->raw, false);
+    gc__fixed_close(&gc__record(thread)->fixed);
     gc__born_end(thread->heap, &gc__record(thread)->local_spans);
 }
 
@@ -232,7 +259,7 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     if (!gc__stress_of(heap) && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
     const gc__profiler *profiler = gc__profiler_of(heap);
-    if (GC__UNLIKELY(profiler != NULL)) {
+    if (GC__UNLIKELY(profiler != NULL) && !window->region->fixed) {
         size_t room = gc__window_room(window);
         extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
     }

@@ -369,7 +369,34 @@ static void fixed_grow(void) {
     is(overlaps + wrong, 0, "arrays grow %zu times, but not over what another thread allocates", grown);
 }
 
+/* Threads that allocate one such object each, and end, leave room for the next one. */
+static void *allocate_one(void *keep) {
+    gc_thread *self = gc_thread_attach(heap);
+    node *n = gc_new_with(self, &node_type, 0, GC_NEW_FIXED);
+    n->value = 7;
+    gc_store(self, keep, n);
+    gc_thread_detach(self);
+    return NULL;
+}
+
+static void fixed_threads(void) {
+    enum { COUNT = 100 };
+    size_t wrong = 0, before;
+    vector *keep = gc_new_with(gc, &vector_type, COUNT, GC_NEW_FIXED);
+    GC_ROOTS(gc, keep);
+    before = stats().regions;
+    for (size_t i = 0; i < COUNT; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, allocate_one, &keep->items[i]);
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        pthread_join(thread, NULL);
+    }
+    for (size_t i = 0; i < COUNT; i++) wrong += ((node *)keep->items[i])->value != 7 || (i && keep->items[i] == keep->items[i - 1]);
+    ok(wrong == 0 && stats().regions - before < COUNT / 4, "objects of %u threads that have ended take %zu regions", COUNT, stats().regions - before);
+}
+
 int main(void) {
+    run(fixed_threads, (gc_options){0});
     run(fixed_grow, (gc_options){0});
     run(fixed, (gc_options){0});
     run(fixed, (gc_options){.non_moving = true});
