@@ -1911,6 +1911,11 @@ GC_API void *gc_heap_object_at(gc_heap *heap, const void *address);
    collection gives mutators the holes around objects that stay in place: gc_collection.demoted_bytes tells. [cooperative;
    never collects; cannot fail] */
 GC_API int gc_object_generation(const void *object);
+/* A number of the object's own, from 1 on, which it keeps as long as it lives, though it moves: for tables that find objects
+   by identity, and for the hash of an address. The heap keeps such numbers in tables, some 100 bytes for each object that
+   was asked for its own. The object must be in a root. [cooperative; may wait, and so may collect; 0: GC_ERROR_MEMORY,
+   GC_ERROR_MISUSE, GC_ERROR_ARGUMENT] */
+GC_API uint64_t gc_object_identity(gc_thread *thread, void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);
 /* The name of the object's type; static storage, or the host's. [cooperative; never collects; cannot fail] */
@@ -8029,23 +8034,20 @@ GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     spans->old = NULL;
 }
 
-/* Counts the objects in a window for those that never move. Their marks already say where they are. Requires the heap's
-   lock, or that the world is stopped, as do the next two. */
-GC__FN void gc__fixed_flush(gc_window *window) {
-    if (window->region) window->region->live_bytes += (size_t)(window->next - window->start);
-    window->start = window->next;
+/* Counts the objects in a window for those that never move, and gives back what is not used. Their marks already say
+   where they are. */
+GC__COLD void gc__fixed_flush(gc_window *window) {
+    if (!window->region) return;
+    gc__count(&window->region->live_bytes, (size_t)(window->next - window->start));
+    gc__allocation_count(window->region->heap, 0 - gc__window_room(window));
+    window->start = window->limit = window->next;
 }
 
-GC__FN void gc__fixed_shrink(gc_window *window) {
-    if (window->region) gc__allocation_count(window->region->heap, 0 - gc__window_room(window));
-    window->limit = window->next;
-}
-
-/* The next window is opened in what is left, if that is much, and no later hole of the region was taken. */
-GC__FN void gc__fixed_close(gc_window *window) {
+/* The next window is opened in what is left, if that is much, and no later hole of the region was taken. Requires the
+   heap's lock, or that the world is stopped. */
+GC__COLD void gc__fixed_close(gc_window *window) {
     gc__region *region = window->region;
     gc__fixed_flush(window);
-    gc__fixed_shrink(window);
     if (gc__span_room(window) >= GC_LARGE_BYTES && region->hole == (uintptr_t)window->end) {
         region->hole = (uintptr_t)window->next;
         region->heap->fixed_search = region;
@@ -8064,7 +8066,7 @@ GC__FN void gc__thread_flush_windows(gc_thread *thread) {
 GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
     if (thread->window.region) gc__allocation_shrink(&thread->window, true);
     if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
-    gc__fixed_shrink(&gc__record(thread)->fixed);
+    gc__fixed_flush(&gc__record(thread)->fixed);
 }
 
 GC__FN void gc__thread_close_windows(gc_thread *thread) {
@@ -9141,7 +9143,8 @@ GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
 typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
     gc__words globals; /* triples: first slot, count, flags; under the roots lock */
-    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
+    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects, and their identity numbers */
+    uintptr_t identities;                                   /* how many numbers were given */
     struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
     unsigned processors;                                    /* processors for collector threads, when last asked for */
     uint64_t processors_asked_ns;                           /* when they were last asked for; 0: never */
@@ -14025,9 +14028,12 @@ GC__FN gc__region *gc__condemn(gc_heap *heap) {
     if (generation == 2) heap->old_stale = NULL;
     return condemned;
 }
-/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. Each
-   generation has its own table, so that a young collection looks at young objects only. */
+/* What tables know of objects: the off-heap memory that belongs to them, which counts towards budgets and the limit until
+   they die; and under their address and GC__IDENTITY, their identity number. Each generation has its own table, so that
+   a young collection looks at young objects only. */
 
+
+#define GC__IDENTITY ((uintptr_t)1)
 
 /* Takes the entries of the condemned generations out of their tables, after making room for them in every table to
    which they may return. On failure nothing has changed. */
@@ -14067,15 +14073,15 @@ GC__FN void gc__external_disown(gc_heap *heap, size_t bytes) {
     __atomic_fetch_sub(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* Forgets the bytes of dead objects, and follows the others to their new addresses. Called after the trace, before
+/* Forgets what is known of dead objects, and follows the others to their new addresses. Called after the trace, before
    regions are freed. */
 GC__HOT void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
-        uintptr_t object = gc__address_after_trace(moving->words[i]);
+        uintptr_t kind = moving->words[i] & GC__IDENTITY, object = gc__address_after_trace(moving->words[i] - kind);
         if (object)
-            *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
-        else
+            *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object + kind) = moving->words[i + 1];
+        else if (!kind)
             gc__external_disown(heap, moving->words[i + 1]);
     }
 }
@@ -14085,6 +14091,16 @@ GC__HOT void gc__external_update(gc_heap *heap) {
 GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     size_t left = __atomic_load_n(&heap->pace->external_bytes, __ATOMIC_RELAXED);
     return bytes > left ? bytes - left : 0;
+}
+
+/* Returns the entry of the object and kind, which is made if there is none; NULL, with gc__fail, if there is no memory. The
+   heap's lock is held. */
+GC__FN uintptr_t *gc__external_entry(gc_heap *heap, uintptr_t object, uintptr_t kind, const char *function) {
+    gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
+    size_t growth = gc__map_growth(table);
+    if (!gc__map_reserve(table, table->count + 1)) return gc__fail_memory(function, "the table"), NULL;
+    gc__count(&heap->metadata_bytes, growth);
+    return gc__map_put(table, object + kind);
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
@@ -14677,6 +14693,7 @@ GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
    force once the obstacle is gone, for example with another barrier or a higher limit. `may_end`: the heap is about
    to be paced again after a full collection, as it must be when the option ends. The world is stopped. */
 GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
+    if (!GC_CONCURRENT) return;
     bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
     gc_concurrent before = heap->options.concurrent;
     if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;
@@ -15193,7 +15210,7 @@ GC__COLD void gc__bytes_check(const gc__checker *checker, bool collected) {
         for (size_t i = 0; i < map->capacity; i++) {
             if (!map->keys[i]) continue;
             count++;
-            external += map->values[i];
+            if (!(map->keys[i] & GC__IDENTITY)) external += map->values[i];
             gc__check_true(checker, gc__in_arena(map->keys[i]) && gc__region_of(map->keys[i])->generation == g,
                            (void *)map->keys[i], "an object with external bytes is of another generation");
         }
@@ -16341,7 +16358,6 @@ GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
         gc__thread_flush_windows(thread);
         const gc__local_spans *spans = &gc__record(thread)->local_spans;
         open_bytes += spans->bytes + spans->left_bytes;
-        open_bytes += gc__window_room(&gc__record(thread)->fixed);
         if (!gc__window_is_old(&thread->window)) open_bytes += gc__window_room(&thread->window);
         if (!gc__window_is_old(&thread->raw)) open_bytes += gc__window_room(&thread->raw);
     }
@@ -17905,7 +17921,7 @@ GC__FN void gc__marking_take_written(const gc_heap *heap) {
 
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
-    const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
+    const char *obstacle = GC_CONCURRENT && heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     if (!obstacle) return;
     gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }
@@ -19267,52 +19283,41 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-/* Allocates an object in a local span of the thread. Returns NULL if that is not enough. */
-GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
-    const gc__local_spans *spans = &gc__record(thread)->local_spans;
-    if (!(spans->first || spans->old) || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
+/* Allocates an object in what the thread has: its window for those that never move, or a local span. Returns NULL if that
+   is not enough. */
+GC__FN void *gc__new_at_hand(gc_thread *thread, const gc_type *type, size_t length, unsigned kind) {
+    gc_window *window = gc__window_for(thread, kind);
+    if (!type || length > GC__LOCAL_SPAN_MOST || (type->finalizer && type->finalizer->finalize)) return NULL;
     size_t bytes = gc__align(type->bytes + length * type->element_bytes);
-    char *object = gc__local_spans_next(thread, bytes, zeroed);
+    char *object = GC_DEBUG < 2 && bytes <= gc__window_room(window) ? window->next : NULL;
+    if (!object && kind != GC__FOR_FIXED) object = gc__local_spans_next(thread, bytes, kind == GC__FOR_ZEROED);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;
     ((gc_object *)object)->type = type;
     GC__WRITTEN();
-    gc__thread_window(thread, zeroed)->next = object + bytes;
+    window->next = object + bytes;
+    if (kind == GC__FOR_FIXED) gc__fixed_begin(object);
     return object;
 }
 
-/* Allocates an object that never moves. */
-GC__OUT_OF_LINE void *gc__new_fixed_of(gc_thread *thread, const gc_type *type, size_t length, const void *caller) {
-    gc_window *window = &gc__record(thread)->fixed;
-    size_t room = gc__window_room(window);
-    if (GC_DEBUG < 2 && !(type->finalizer && type->finalizer->finalize) && length <= room) {
-        size_t bytes = gc__align(type->bytes + length * type->element_bytes);
-        char *object = window->next;
-        if (bytes <= room) {
-            window->next = object + bytes;
-            if (type->element_bytes) ((gc_array *)object)->length = length;
-            ((gc_object *)object)->type = type;
-            gc__fixed_begin(object);
-            return object;
-        }
-    }
-    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, caller));
+GC__OUT_OF_LINE void *gc__new_by(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
+                                 const void *caller) {
+    if (type && type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
+    void *object = gc__new_at_hand(thread, type, length, kind);
+    return object ? object : gc__allocated(thread, gc__new(thread, type, length, kind, caller));
 }
 
 GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                                                     bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
-    void *object = gc__new_in_span(thread, type, length, kind == GC__FOR_ZEROED);
-    if (object) return object;
-    if (type && type->flags & GC_TYPE_FIXED) return gc__new_fixed_of(thread, type, length, __builtin_return_address(0));
-    return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
+    return gc__new_by(thread, type, length, kind, __builtin_return_address(0));
 }
 #endif
 
 /* `type` NULL: `length` bytes, whose header the host writes. */
 GC_API __attribute__((noinline)) void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length) {
 #if !GC_HAS_MODEL
-    if (type) return gc__new_fixed_of(thread, type, length, __builtin_return_address(0));
+    if (type) return gc__new_by(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0));
 #endif
     (void)type;
     GC_ASSERT(!type, "gc_new_with: with GC_MODEL_BYTES its type must be NULL");
@@ -19456,35 +19461,52 @@ GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t b
 
 /* Adds off-heap bytes to the object, or subtracts them. The heap's lock is held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
-    if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
-        return gc__fail(GC_ERROR_MISUSE, "gc_object_add_external: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
     size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each table */
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
     if (result != GC_OK) return result;
-    table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
-    size_t growth = gc__map_growth(table);
-    if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail_memory("gc_object_add_external", "the table");
-    if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
-    gc__count(&heap->metadata_bytes, growth);
-    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
+    uintptr_t *held = gc__external_entry(heap, (uintptr_t)object, 0, "gc_object_add_external");
+    if (!held || !gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return gc__last_result;
+    *held += (size_t)bytes;
     heap->owned_bytes += (size_t)bytes;
     gc__heap_note_held(heap);
     return GC_OK;
 }
 
-GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (gc__is_null(thread, "gc_object_add_external", "thread") || gc__is_null(object, "gc_object_add_external", "object"))
-        return GC_ERROR_ARGUMENT;
-    if (GC_DEBUG >= 1) gc__check_outside("gc_object_add_external");
+/* Gives the object a number unless it has one. The heap's lock is held. */
+GC__FN gc_result gc__identity_set(gc_heap *heap, void *object, uint64_t *identity) {
+    uintptr_t *number = gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, "gc_object_identity");
+    if (!number) return gc__last_result;
+    if (!*number) *number = ++heap->collector->identities;
+    *identity = *number;
+    return GC_OK;
+}
+
+/* Adds off-heap bytes to the object, or says its number if `identity` is not NULL. */
+GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdiff_t bytes, uint64_t *identity) {
+    const char *function = identity ? "gc_object_identity" : "gc_object_add_external";
+    if (gc__is_null(thread, function, "thread") || gc__is_null(object, function, "object")) return GC_ERROR_ARGUMENT;
+    if (GC_DEBUG >= 1) gc__check_outside(function);
+    gc_heap *heap = thread->heap;
+    if (gc_object_heap(object) != heap)
+        return gc__fail(GC_ERROR_MISUSE, "%s: %p is not an object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
-    gc__heap_lock(thread->heap);
-    gc_result result = gc__external_add(thread->heap, object, bytes);
-    gc__heap_unlock(thread->heap);
+    gc__heap_lock(heap);
+    gc_result result = identity ? gc__identity_set(heap, object, identity) : gc__external_add(heap, object, bytes);
+    gc__heap_unlock(heap);
     return result;
+}
+
+GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    return gc__object_know(thread, object, bytes, NULL);
+}
+
+GC_API uint64_t gc_object_identity(gc_thread *thread, void *object) {
+    uint64_t identity = 0;
+    gc__object_know(thread, object, 0, &identity);
+    return identity;
 }
 
 /* Subtracts bytes without an owner. Returns false, with gc__fail, if there are fewer. */

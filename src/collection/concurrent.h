@@ -57,7 +57,7 @@ GC__FN void gc__marking_take_written(const gc_heap *heap) {
 
 /* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
-    const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
+    const char *obstacle = GC_CONCURRENT && heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     if (!obstacle) return;
     gc__warn(&heap->options, "options.concurrent has no effect, and full collections stop the program: %s", obstacle);
 }

@@ -161,7 +161,7 @@ GC__COLD void gc__bytes_check(const gc__checker *checker, bool collected) {
         for (size_t i = 0; i < map->capacity; i++) {
             if (!map->keys[i]) continue;
             count++;
-            external += map->values[i];
+            if (!(map->keys[i] & GC__IDENTITY)) external += map->values[i];
             gc__check_true(checker, gc__in_arena(map->keys[i]) && gc__region_of(map->keys[i])->generation == g,
                            (void *)map->keys[i], "an object with external bytes is of another generation");
         }

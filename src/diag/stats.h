@@ -15,7 +15,6 @@ GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
         gc__thread_flush_windows(thread);
         const gc__local_spans *spans = &gc__record(thread)->local_spans;
         open_bytes += spans->bytes + spans->left_bytes;
-        open_bytes += gc__window_room(&gc__record(thread)->fixed);
         if (!gc__window_is_old(&thread->window)) open_bytes += gc__window_room(&thread->window);
         if (!gc__window_is_old(&thread->raw)) open_bytes += gc__window_room(&thread->raw);
     }

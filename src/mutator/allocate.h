@@ -134,52 +134,41 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-/* Allocates an object in a local span of the thread. Returns NULL if that is not enough. */
-GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
-    const gc__local_spans *spans = &gc__record(thread)->local_spans;
-    if (!(spans->first || spans->old) || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
+/* Allocates an object in what the thread has: its window for those that never move, or a local span. Returns NULL if that
+   is not enough. */
+GC__FN void *gc__new_at_hand(gc_thread *thread, const gc_type *type, size_t length, unsigned kind) {
+    gc_window *window = gc__window_for(thread, kind);
+    if (!type || length > GC__LOCAL_SPAN_MOST || (type->finalizer && type->finalizer->finalize)) return NULL;
     size_t bytes = gc__align(type->bytes + length * type->element_bytes);
-    char *object = gc__local_spans_next(thread, bytes, zeroed);
+    char *object = GC_DEBUG < 2 && bytes <= gc__window_room(window) ? window->next : NULL;
+    if (!object && kind != GC__FOR_FIXED) object = gc__local_spans_next(thread, bytes, kind == GC__FOR_ZEROED);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;
     ((gc_object *)object)->type = type;
     GC__WRITTEN();
-    gc__thread_window(thread, zeroed)->next = object + bytes;
+    window->next = object + bytes;
+    if (kind == GC__FOR_FIXED) gc__fixed_begin(object);
     return object;
 }
 
-/* Allocates an object that never moves. */
-GC__OUT_OF_LINE void *gc__new_fixed_of(gc_thread *thread, const gc_type *type, size_t length, const void *caller) {
-    gc_window *window = &gc__record(thread)->fixed;
-    size_t room = gc__window_room(window);
-    if (GC_DEBUG < 2 && !(type->finalizer && type->finalizer->finalize) && length <= room) {
-        size_t bytes = gc__align(type->bytes + length * type->element_bytes);
-        char *object = window->next;
-        if (bytes <= room) {
-            window->next = object + bytes;
-            if (type->element_bytes) ((gc_array *)object)->length = length;
-            ((gc_object *)object)->type = type;
-            gc__fixed_begin(object);
-            return object;
-        }
-    }
-    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, caller));
+GC__OUT_OF_LINE void *gc__new_by(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
+                                 const void *caller) {
+    if (type && type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
+    void *object = gc__new_at_hand(thread, type, length, kind);
+    return object ? object : gc__allocated(thread, gc__new(thread, type, length, kind, caller));
 }
 
 GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                                                     bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
-    void *object = gc__new_in_span(thread, type, length, kind == GC__FOR_ZEROED);
-    if (object) return object;
-    if (type && type->flags & GC_TYPE_FIXED) return gc__new_fixed_of(thread, type, length, __builtin_return_address(0));
-    return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
+    return gc__new_by(thread, type, length, kind, __builtin_return_address(0));
 }
 #endif
 
 /* `type` NULL: `length` bytes, whose header the host writes. */
 GC_API __attribute__((noinline)) void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length) {
 #if !GC_HAS_MODEL
-    if (type) return gc__new_fixed_of(thread, type, length, __builtin_return_address(0));
+    if (type) return gc__new_by(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0));
 #endif
     (void)type;
     GC_ASSERT(!type, "gc_new_with: with GC_MODEL_BYTES its type must be NULL");
@@ -323,35 +312,52 @@ GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t b
 
 /* Adds off-heap bytes to the object, or subtracts them. The heap's lock is held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
-    if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
-        return gc__fail(GC_ERROR_MISUSE, "gc_object_add_external: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
     size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each table */
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
     if (result != GC_OK) return result;
-    table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
-    size_t growth = gc__map_growth(table);
-    if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail_memory("gc_object_add_external", "the table");
-    if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
-    gc__count(&heap->metadata_bytes, growth);
-    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
+    uintptr_t *held = gc__external_entry(heap, (uintptr_t)object, 0, "gc_object_add_external");
+    if (!held || !gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return gc__last_result;
+    *held += (size_t)bytes;
     heap->owned_bytes += (size_t)bytes;
     gc__heap_note_held(heap);
     return GC_OK;
 }
 
-GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (gc__is_null(thread, "gc_object_add_external", "thread") || gc__is_null(object, "gc_object_add_external", "object"))
-        return GC_ERROR_ARGUMENT;
-    if (GC_DEBUG >= 1) gc__check_outside("gc_object_add_external");
+/* Gives the object a number unless it has one. The heap's lock is held. */
+GC__FN gc_result gc__identity_set(gc_heap *heap, void *object, uint64_t *identity) {
+    uintptr_t *number = gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, "gc_object_identity");
+    if (!number) return gc__last_result;
+    if (!*number) *number = ++heap->collector->identities;
+    *identity = *number;
+    return GC_OK;
+}
+
+/* Adds off-heap bytes to the object, or says its number if `identity` is not NULL. */
+GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdiff_t bytes, uint64_t *identity) {
+    const char *function = identity ? "gc_object_identity" : "gc_object_add_external";
+    if (gc__is_null(thread, function, "thread") || gc__is_null(object, function, "object")) return GC_ERROR_ARGUMENT;
+    if (GC_DEBUG >= 1) gc__check_outside(function);
+    gc_heap *heap = thread->heap;
+    if (gc_object_heap(object) != heap)
+        return gc__fail(GC_ERROR_MISUSE, "%s: %p is not an object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
-    gc__heap_lock(thread->heap);
-    gc_result result = gc__external_add(thread->heap, object, bytes);
-    gc__heap_unlock(thread->heap);
+    gc__heap_lock(heap);
+    gc_result result = identity ? gc__identity_set(heap, object, identity) : gc__external_add(heap, object, bytes);
+    gc__heap_unlock(heap);
     return result;
+}
+
+GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    return gc__object_know(thread, object, bytes, NULL);
+}
+
+GC_API uint64_t gc_object_identity(gc_thread *thread, void *object) {
+    uint64_t identity = 0;
+    gc__object_know(thread, object, 0, &identity);
+    return identity;
 }
 
 /* Subtracts bytes without an owner. Returns false, with gc__fail, if there are fewer. */

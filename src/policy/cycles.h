@@ -46,6 +46,7 @@ GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
    force once the obstacle is gone, for example with another barrier or a higher limit. `may_end`: the heap is about
    to be paced again after a full collection, as it must be when the option ends. The world is stopped. */
 GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
+    if (!GC_CONCURRENT) return;
     bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
     gc_concurrent before = heap->options.concurrent;
     if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;

@@ -1,8 +1,11 @@
-/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. Each
-   generation has its own table, so that a young collection looks at young objects only. */
+/* What tables know of objects: the off-heap memory that belongs to them, which counts towards budgets and the limit until
+   they die; and under their address and GC__IDENTITY, their identity number. Each generation has its own table, so that
+   a young collection looks at young objects only. */
 #pragma once
 
 #include "../trace/claim.h"
+
+#define GC__IDENTITY ((uintptr_t)1)
 
 /* Takes the entries of the condemned generations out of their tables, after making room for them in every table to
    which they may return. On failure nothing has changed. */
@@ -42,15 +45,15 @@ GC__FN void gc__external_disown(gc_heap *heap, size_t bytes) {
     __atomic_fetch_sub(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* Forgets the bytes of dead objects, and follows the others to their new addresses. Called after the trace, before
+/* Forgets what is known of dead objects, and follows the others to their new addresses. Called after the trace, before
    regions are freed. */
 GC__HOT void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
-        uintptr_t object = gc__address_after_trace(moving->words[i]);
+        uintptr_t kind = moving->words[i] & GC__IDENTITY, object = gc__address_after_trace(moving->words[i] - kind);
         if (object)
-            *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
-        else
+            *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object + kind) = moving->words[i + 1];
+        else if (!kind)
             gc__external_disown(heap, moving->words[i + 1]);
     }
 }
@@ -60,6 +63,16 @@ GC__HOT void gc__external_update(gc_heap *heap) {
 GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     size_t left = __atomic_load_n(&heap->pace->external_bytes, __ATOMIC_RELAXED);
     return bytes > left ? bytes - left : 0;
+}
+
+/* Returns the entry of the object and kind, which is made if there is none; NULL, with gc__fail, if there is no memory. The
+   heap's lock is held. */
+GC__FN uintptr_t *gc__external_entry(gc_heap *heap, uintptr_t object, uintptr_t kind, const char *function) {
+    gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
+    size_t growth = gc__map_growth(table);
+    if (!gc__map_reserve(table, table->count + 1)) return gc__fail_memory(function, "the table"), NULL;
+    gc__count(&heap->metadata_bytes, growth);
+    return gc__map_put(table, object + kind);
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {

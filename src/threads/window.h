@@ -118,23 +118,20 @@ GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     spans->old = NULL;
 }
 
-/* Counts the objects in a window for those that never move. Their marks already say where they are. Requires the heap's
-   lock, or that the world is stopped, as do the next two. */
-GC__FN void gc__fixed_flush(gc_window *window) {
-    if (window->region) window->region->live_bytes += (size_t)(window->next - window->start);
-    window->start = window->next;
+/* Counts the objects in a window for those that never move, and gives back what is not used. Their marks already say
+   where they are. */
+GC__COLD void gc__fixed_flush(gc_window *window) {
+    if (!window->region) return;
+    gc__count(&window->region->live_bytes, (size_t)(window->next - window->start));
+    gc__allocation_count(window->region->heap, 0 - gc__window_room(window));
+    window->start = window->limit = window->next;
 }
 
-GC__FN void gc__fixed_shrink(gc_window *window) {
-    if (window->region) gc__allocation_count(window->region->heap, 0 - gc__window_room(window));
-    window->limit = window->next;
-}
-
-/* The next window is opened in what is left, if that is much, and no later hole of the region was taken. */
-GC__FN void gc__fixed_close(gc_window *window) {
+/* The next window is opened in what is left, if that is much, and no later hole of the region was taken. Requires the
+   heap's lock, or that the world is stopped. */
+GC__COLD void gc__fixed_close(gc_window *window) {
     gc__region *region = window->region;
     gc__fixed_flush(window);
-    gc__fixed_shrink(window);
     if (gc__span_room(window) >= GC_LARGE_BYTES && region->hole == (uintptr_t)window->end) {
         region->hole = (uintptr_t)window->next;
         region->heap->fixed_search = region;
@@ -153,7 +150,7 @@ GC__FN void gc__thread_flush_windows(gc_thread *thread) {
 GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
     if (thread->window.region) gc__allocation_shrink(&thread->window, true);
     if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
-    gc__fixed_shrink(&gc__record(thread)->fixed);
+    gc__fixed_flush(&gc__record(thread)->fixed);
 }
 
 GC__FN void gc__thread_close_windows(gc_thread *thread) {

@@ -178,7 +178,8 @@ GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
 typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
     gc__words globals; /* triples: first slot, count, flags; under the roots lock */
-    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
+    gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects, and their identity numbers */
+    uintptr_t identities;                                   /* how many numbers were given */
     struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
     unsigned processors;                                    /* processors for collector threads, when last asked for */
     uint64_t processors_asked_ns;                           /* when they were last asked for; 0: never */

@@ -15,7 +15,8 @@ typedef struct node {
     uint64_t serial; /* in the object's id word */
     uint64_t seed;   /* what the payload is derived from */
     size_t length, external;
-    uint64_t epoch;  /* of the last check that met it */
+    uint64_t identity; /* 0: nobody has asked */
+    uint64_t epoch;    /* of the last check that met it */
     char *address;   /* in that check */
     char *fixed_at;  /* NULL: it may move */
     uint32_t next;   /* free */

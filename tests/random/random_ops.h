@@ -541,6 +541,16 @@ static void op_external(world *w) {
         wrong("gc_object_add_external: %s", gc_last_message());
 }
 
+static void op_identity(world *w) {
+    object o = pick(w);
+    if (!o.index) return;
+    node *n = node_of(w, o);
+    uint64_t number = gc_object_identity(w->thread, o.address);
+    if (!n->identity) n->identity = ++w->identities;
+    if (number != n->identity)
+        wrong("the identity number of a `%s` is %llu, expected %llu", n->kind->name, (unsigned long long)number, (unsigned long long)n->identity);
+}
+
 /* Collecting and asking. */
 
 /* What gc_collect was asked for, as the hooks see it; returns the number of collections that ran. */

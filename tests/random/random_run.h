@@ -31,6 +31,7 @@ static const weighted ops[] = {
     {op_stack, "stack", {20, 10, 20, 10, 10, 10}},
     {op_grow, "grow", {20, 20, 10, 20, 10, 10}},
     {op_external, "external bytes", {10, 10, 10, 10, 10, 10}},
+    {op_identity, "identity", {10, 10, 10, 10, 10, 10}},
     {op_safepoint, "safepoint", {20, 20, 20, 20, 20, 20}},
     {op_ask, "ask", {60, 30, 60, 30, 30, 60}},
     {op_switch, "switch the barrier", {2, 1, 2, 1, 1, 1}},

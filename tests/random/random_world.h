@@ -60,6 +60,7 @@ typedef struct world {
     size_t nested;        /* of them in use */
     size_t out_of_memory; /* calls of the hook */
     size_t collections, checked_collections;
+    uint64_t identities;
     size_t live_most, bytes_most;
     bool follows;         /* heap_bytes_max follows what lives */
     bool marks;           /* the old generation is marked between operations */

@@ -323,7 +323,47 @@ static void forgotten(void) {
     is(gc_object_generation(l->items[1]), 2, "and is as old then");
 }
 
+/* Objects that nobody asks for their numbers take no memory; numbers stay, though objects move, die, and have bytes. */
+static void identities(void) {
+    enum { COUNT = 3000 };
+    static uint64_t numbers[COUNT];
+    size_t wrong = 0, same = 0;
+    vector *keep = new_vector(COUNT);
+    GC_ROOTS(gc, keep);
+    uint64_t first = gc_object_identity(gc, keep);
+    is(first, 1, "the first object that is asked for has the number 1");
+    is(gc_object_add_external(gc, keep, 1000), GC_OK, "it may hold bytes, too");
+    memset(numbers, 0, sizeof numbers);
+    for (uint64_t round = 0, last = first; round < 12; round++) {
+        for (size_t i = 0; i < COUNT; i++)
+            if (!keep->items[i]) gc_store(gc, &keep->items[i], new_node(i)), numbers[i] = 0;
+        for (size_t i = round % 2; i < COUNT; i += 2) {
+            uint64_t number = gc_object_identity(gc, keep->items[i]);
+            if (!numbers[i]) wrong += number != ++last, numbers[i] = number;
+            wrong += number != numbers[i];
+        }
+        gc_collect(heap, (int)(round % 3), round % 2 ? GC_COLLECT_COMPACTING : 0);
+        for (size_t i = 0; i < COUNT; i++) {
+            if (numbers[i]) wrong += gc_object_identity(gc, keep->items[i]) != numbers[i];
+            if (random_bits() % 3 == 0) gc_store(gc, &keep->items[i], NULL);
+        }
+        same += gc_object_identity(gc, keep) == first;
+    }
+    is(wrong, 0, "objects keep their numbers, which no other has");
+    is(same, 12, "so does an array, whose bytes are counted beside it");
+    is(stats().external_bytes, 1000, "and are still");
+    is(gc_object_add_external(gc, keep, -1000), GC_OK, "until they are taken off");
+    is(gc_object_identity(gc, keep), first, "which leaves the number");
+    uint64_t local;
+    is(gc_object_identity(gc, &local), 0, "what is no object has none");
+    has(gc_last_message(), "not an object of this heap", "as a message says");
+}
+
 int main(void) {
+    run(identities, (gc_options){0});
+    run(identities, (gc_options){.non_moving = true});
+    run(identities, (gc_options){.non_generational = true});
+    run(identities, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
     run(unowned, (gc_options){0});
     begin(NULL), unowned_budget(), end();
     begin(NULL), too_much_of_objects(), end();
