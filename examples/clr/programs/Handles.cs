@@ -76,4 +76,71 @@ static class Handles {
         byte[] raw = GC.AllocateUninitializedArray<byte>(100000);
         Check.That(raw.Length == 100000, "raw");
     }
+
+    // Objects that native code holds by COM's counts, and wrappers of native objects: on Linux, too.
+    sealed unsafe class Wrappers : ComWrappers {
+        static readonly Guid Interface = new("a3b1f2a0-6a5e-4d0e-9f3c-6a1d2c3b4e5f");
+        static readonly ComInterfaceEntry* Entries = Make();
+
+        [UnmanagedCallersOnly]
+        static int Number(nint self) => ((Wrapped)ComInterfaceDispatch.GetInstance<object>((ComInterfaceDispatch*)self)).Number;
+
+        static ComInterfaceEntry* Make() {
+            GetIUnknownImpl(out nint query, out nint add, out nint release);
+            var table = (nint*)RuntimeHelpers.AllocateTypeAssociatedMemory(typeof(Wrappers), 4 * sizeof(nint));
+            (table[0], table[1], table[2], table[3]) = (query, add, release, (nint)(delegate* unmanaged<nint, int>)&Number);
+            var entries = (ComInterfaceEntry*)RuntimeHelpers.AllocateTypeAssociatedMemory(typeof(Wrappers), sizeof(ComInterfaceEntry));
+            *entries = new ComInterfaceEntry { IID = Interface, Vtable = (nint)table };
+            return entries;
+        }
+        protected override ComInterfaceEntry* ComputeVtables(object o, CreateComInterfaceFlags flags, out int count) {
+            count = 1;
+            return Entries;
+        }
+        protected override object CreateObject(nint native, CreateObjectFlags flags) => new Foreign { Native = native };
+        protected override void ReleaseObjects(System.Collections.IEnumerable objects) { }
+
+        public static int Ask(nint native) {
+            Check.That(Marshal.QueryInterface(native, Interface, out nint self) == 0, "QueryInterface");
+            int number = ((delegate* unmanaged<nint, int>)(*(nint**)self)[3])(self);
+            Marshal.Release(self);
+            return number;
+        }
+    }
+    sealed class Wrapped { public int Number; }
+    sealed class Foreign { public nint Native; }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static (nint, WeakReference) Wrap(Wrappers wrappers, int i) {
+        var wrapped = new Wrapped { Number = i };
+        return (wrappers.GetOrCreateComInterfaceForObject(wrapped, CreateComInterfaceFlags.None), new WeakReference(wrapped));
+    }
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static WeakReference Import(Wrappers wrappers, nint native) {
+        object foreign = wrappers.GetOrCreateObjectForComInstance(native, CreateObjectFlags.None);
+        Check.That(foreign == wrappers.GetOrCreateObjectForComInstance(native, CreateObjectFlags.None), "one wrapper");
+        Check.That(((Foreign)foreign).Native == native, "of that object");
+        return new WeakReference(foreign);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AskHeld((nint native, WeakReference weak) held, int number) {
+        Check.That(held.weak.Target is Wrapped w && w.Number == number, "held by its count");
+        Check.That(Wrappers.Ask(held.native) == number, "called by native code");
+    }
+
+    public static void Wrapping() {
+        var wrappers = new Wrappers();
+        var held = Enumerable.Range(0, 300).Select(i => Wrap(wrappers, i)).ToArray();
+        var foreign = held.Select(h => Import(wrappers, h.Item1)).ToArray();
+        Lifetimes.CollectAll();
+        for (int i = 0; i < held.Length; i++) AskHeld(held[i], i);
+        Check.That(foreign.All(f => !f.IsAlive), "wrappers of native objects die");
+        for (int i = 0; i < held.Length; i += 2) Marshal.Release(held[i].Item1);
+        Lifetimes.CollectAll();
+        for (int i = 0; i < held.Length; i++) Check.That(held[i].Item2.IsAlive == (i % 2 == 1), "dead when it is released " + i);
+        for (int i = 1; i < held.Length; i += 2) Marshal.Release(held[i].Item1);
+        Lifetimes.CollectAll();
+        Check.That(held.All(h => !h.Item2.IsAlive), "all are dead");
+    }
 }
