@@ -9657,6 +9657,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
+    bool traces_all;                     /* a trace function is called for all of its object */
     gc__tracer tracer;
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
@@ -11882,6 +11883,9 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
         gc__enqueue(worker, (gc_word *)at, value);
 }
 
+#define GC__RUN_OF_VALUES 4 /* added to an object of which a run of words is scanned */
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end);
+
 /* Accepts any slot in the object's region that is not said to be owned; GC_DEBUG and verify check more closely. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
@@ -11899,7 +11903,12 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
+    bool run = GC_HAS_MODEL && worker->traces_all && count > GC__CHUNK && gc__flags_bytes(flags) == 8;
+    size_t index = ((uintptr_t)slot - gc__traced) / sizeof(gc_word);
+    if (run && gc__in_arena((uintptr_t)slot))
+        gc__scan_chunk(worker, gc__traced + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
+    else
+        for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
 }
 
 /* A visitor for trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the
@@ -12011,7 +12020,9 @@ GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
     worker->trace_calls++;
+    if (GC_HAS_MODEL) worker->traces_all = true;
     gc__object_trace(object, &worker->visitor);
+    if (GC_HAS_MODEL) worker->traces_all = false;
 }
 
 #if !GC_HAS_MODEL
@@ -12034,17 +12045,24 @@ GC__OUT_OF_LINE void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uin
     size_t count = gc__elements_in(object, from, to, &first);
     if (count) gc__scan_elements(worker, gc__object_type(object), first, count);
 }
+#endif
 
 /* Scans some of the elements in [index, end) and pushes the rest, so that their referents are scanned while they are
-   in cache, and the mark stack stays short. If several workers run, others may take the rest, or half of it. */
+   in cache, and the mark stack stays short. If several workers run, others may take the rest, or half of it. Where
+   objects have the host's headers, these are words of the object. */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
-    const gc_type *type = gc__object_type(object);
     if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
         *worker->top++ = end << 2 | GC__NUMBER;
         *worker->top++ = (index + GC__CHUNK) << 2 | GC__NUMBER;
         *worker->top++ = object | GC__CONTINUED;
         end = index + GC__CHUNK;
     }
+#if GC_HAS_MODEL
+    gc_word *words = (gc_word *)(object & ~(uintptr_t)7);
+    for (; index < end; index++) gc__enqueue(worker, words + index, object & GC__RUN_OF_VALUES);
+}
+#else
+    const gc_type *type = gc__object_type(object);
     gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index);
 }
 
@@ -12211,9 +12229,6 @@ GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
-    (void)worker, (void)object, (void)index, (void)end; /* nobody pushes a part of an object */
-}
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_traced(worker, object); }
 GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
     (void)tracer;
@@ -18529,8 +18544,7 @@ GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    bool again = heap->collection.number != before;
-    if (!again) gc__collect_nursery(heap);
+    if (heap->collection.number == before) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
 }
 
@@ -19432,15 +19446,6 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     return GC_OK;
 }
 
-/* Gives the object a number unless it has one. The heap's lock is held. */
-GC__FN gc_result gc__identity_set(gc_heap *heap, void *object, uint64_t *identity) {
-    uintptr_t *number = gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, "gc_object_identity");
-    if (!number) return gc__last_result;
-    if (!*number) *number = ++heap->collector->identities;
-    *identity = *number;
-    return GC_OK;
-}
-
 /* Adds off-heap bytes to the object, or says its number if `identity` is not NULL. */
 GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdiff_t bytes, uint64_t *identity) {
     const char *function = identity ? "gc_object_identity" : "gc_object_add_external";
@@ -19451,7 +19456,9 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
         return gc__fail(GC_ERROR_MISUSE, "%s: %p is not an object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(heap);
-    gc_result result = identity ? gc__identity_set(heap, object, identity) : gc__external_add(heap, object, bytes);
+    uintptr_t *number = identity ? gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, function) : NULL;
+    if (number) *identity = *number ? *number : (*number = ++heap->collector->identities);
+    gc_result result = !identity ? gc__external_add(heap, object, bytes) : number ? GC_OK : gc__last_result;
     gc__heap_unlock(heap);
     return result;
 }

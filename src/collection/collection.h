@@ -334,8 +334,7 @@ GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    bool again = heap->collection.number != before;
-    if (!again) gc__collect_nursery(heap);
+    if (heap->collection.number == before) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
 }
 

@@ -326,15 +326,6 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     return GC_OK;
 }
 
-/* Gives the object a number unless it has one. The heap's lock is held. */
-GC__FN gc_result gc__identity_set(gc_heap *heap, void *object, uint64_t *identity) {
-    uintptr_t *number = gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, "gc_object_identity");
-    if (!number) return gc__last_result;
-    if (!*number) *number = ++heap->collector->identities;
-    *identity = *number;
-    return GC_OK;
-}
-
 /* Adds off-heap bytes to the object, or says its number if `identity` is not NULL. */
 GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdiff_t bytes, uint64_t *identity) {
     const char *function = identity ? "gc_object_identity" : "gc_object_add_external";
@@ -345,7 +336,9 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
         return gc__fail(GC_ERROR_MISUSE, "%s: %p is not an object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(heap);
-    gc_result result = identity ? gc__identity_set(heap, object, identity) : gc__external_add(heap, object, bytes);
+    uintptr_t *number = identity ? gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, function) : NULL;
+    if (number) *identity = *number ? *number : (*number = ++heap->collector->identities);
+    gc_result result = !identity ? gc__external_add(heap, object, bytes) : number ? GC_OK : gc__last_result;
     gc__heap_unlock(heap);
     return result;
 }

@@ -139,6 +139,9 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
         gc__enqueue(worker, (gc_word *)at, value);
 }
 
+#define GC__RUN_OF_VALUES 4 /* added to an object of which a run of words is scanned */
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end);
+
 /* Accepts any slot in the object's region that is not said to be owned; GC_DEBUG and verify check more closely. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
@@ -156,7 +159,12 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
+    bool run = GC_HAS_MODEL && worker->traces_all && count > GC__CHUNK && gc__flags_bytes(flags) == 8;
+    size_t index = ((uintptr_t)slot - gc__traced) / sizeof(gc_word);
+    if (run && gc__in_arena((uintptr_t)slot))
+        gc__scan_chunk(worker, gc__traced + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
+    else
+        for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
 }
 
 /* A visitor for trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the
@@ -268,7 +276,9 @@ GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
     worker->trace_calls++;
+    if (GC_HAS_MODEL) worker->traces_all = true;
     gc__object_trace(object, &worker->visitor);
+    if (GC_HAS_MODEL) worker->traces_all = false;
 }
 
 #if !GC_HAS_MODEL
@@ -291,17 +301,24 @@ GC__OUT_OF_LINE void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uin
     size_t count = gc__elements_in(object, from, to, &first);
     if (count) gc__scan_elements(worker, gc__object_type(object), first, count);
 }
+#endif
 
 /* Scans some of the elements in [index, end) and pushes the rest, so that their referents are scanned while they are
-   in cache, and the mark stack stays short. If several workers run, others may take the rest, or half of it. */
+   in cache, and the mark stack stays short. If several workers run, others may take the rest, or half of it. Where
+   objects have the host's headers, these are words of the object. */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
-    const gc_type *type = gc__object_type(object);
     if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
         *worker->top++ = end << 2 | GC__NUMBER;
         *worker->top++ = (index + GC__CHUNK) << 2 | GC__NUMBER;
         *worker->top++ = object | GC__CONTINUED;
         end = index + GC__CHUNK;
     }
+#if GC_HAS_MODEL
+    gc_word *words = (gc_word *)(object & ~(uintptr_t)7);
+    for (; index < end; index++) gc__enqueue(worker, words + index, object & GC__RUN_OF_VALUES);
+}
+#else
+    const gc_type *type = gc__object_type(object);
     gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index);
 }
 
@@ -468,9 +485,6 @@ GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
-    (void)worker, (void)object, (void)index, (void)end; /* nobody pushes a part of an object */
-}
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_traced(worker, object); }
 GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
     (void)tracer;
