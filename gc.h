@@ -1914,7 +1914,7 @@ GC_API int gc_object_generation(const void *object);
 /* A number of the object's own, from 1 on, which it keeps as long as it lives, though it moves: for tables that find objects
    by identity, and for the hash of an address. The heap keeps such numbers in tables, some 100 bytes for each object that
    was asked for its own. The object must be in a root. [cooperative; may wait, and so may collect; 0: GC_ERROR_MEMORY,
-   GC_ERROR_MISUSE, GC_ERROR_ARGUMENT] */
+   GC_ERROR_MISUSE: no object of the heap, or within a collection; GC_ERROR_ARGUMENT] */
 GC_API uint64_t gc_object_identity(gc_thread *thread, void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);
@@ -8034,8 +8034,7 @@ GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     spans->old = NULL;
 }
 
-/* Counts the objects in a window for those that never move, and gives back what is not used. Their marks already say
-   where they are. */
+/* Counts the objects in a window for those that never move, which have marks, and gives back what is not used. */
 GC__COLD void gc__fixed_flush(gc_window *window) {
     if (!window->region) return;
     gc__count(&window->region->live_bytes, (size_t)(window->next - window->start));
@@ -8043,15 +8042,12 @@ GC__COLD void gc__fixed_flush(gc_window *window) {
     window->start = window->limit = window->next;
 }
 
-/* The next window is opened in what is left, if that is much, and no later hole of the region was taken. Requires the
-   heap's lock, or that the world is stopped. */
+/* Another window may be opened in what is left, unless a later hole of the region was taken. Requires the heap's lock, or
+   that the world is stopped. */
 GC__COLD void gc__fixed_close(gc_window *window) {
     gc__region *region = window->region;
     gc__fixed_flush(window);
-    if (gc__span_room(window) >= GC_LARGE_BYTES && region->hole == (uintptr_t)window->end) {
-        region->hole = (uintptr_t)window->next;
-        region->heap->fixed_search = region;
-    }
+    if (region && region->hole == (uintptr_t)window->end) region->hole = (uintptr_t)window->next;
     gc__window_set(window, NULL, 0, 0);
 }
 
@@ -14111,7 +14107,10 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
 GC__FN uintptr_t *gc__external_entry(gc_heap *heap, uintptr_t object, uintptr_t kind, const char *function) {
     gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
     size_t growth = gc__map_growth(table);
-    if (!gc__map_reserve(table, table->count + 1)) return gc__fail_memory(function, "the table"), NULL;
+    if (!gc__map_reserve(table, table->count + 1)) {
+        gc__fail_memory(function, "the table");
+        return NULL;
+    }
     gc__count(&heap->metadata_bytes, growth);
     return gc__map_put(table, object + kind);
 }
@@ -17591,6 +17590,7 @@ GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
     if (region->target < region->generation) heap->collection.demoted_bytes += region->live_bytes;
     region->generation = region->target;
+    if (!gc__heap_is_marking(heap)) region->unscanned = 0; /* the final mark may have met its objects */
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__heap_push(heap, region);
     if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
@@ -18289,7 +18289,7 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 GC__FN void gc__cycle_close_windows(gc_heap *heap) {
     unsigned allocating = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        allocating += thread->window.region != NULL;
+        allocating += thread->window.region || gc__record(thread)->fixed.region;
         gc__thread_close_windows(thread);
     }
     heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
@@ -18724,8 +18724,8 @@ GC__FN gc_window *gc__window_for(gc_thread *thread, unsigned kind) {
     return kind == GC__FOR_FIXED ? &gc__record(thread)->fixed : gc__thread_window(thread, kind != GC__FOR_RAW);
 }
 
-/* Opens a thread's window for objects that never move: in a hole of one of their regions, or in a fresh region. The
-   heap's lock is held. */
+/* Opens a thread's window for objects that never move: in a hole of one of their regions, or in a fresh region, whose rest
+   is for other threads. The heap's lock is held. */
 GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
     uintptr_t from = 0, end = 0;
     gc__fixed_close(window);
@@ -18733,15 +18733,18 @@ GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
         if (heap->fixed_search->fixed &&
             (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
             break;
-    gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
-    if (!region) return false;
     if (!from) {
-        gc__marks_clear(region);
-        region->fixed = true;
-        region->hole = end = gc__region_end(region);
-        from = region->base;
-        gc__heap_push(heap, region);
+        gc__region *fresh = gc__heap_take(heap, 0);
+        if (!fresh) return false;
+        gc__marks_clear(fresh);
+        fresh->fixed = true;
+        from = fresh->base;
+        end = gc__region_end(fresh);
+        gc__heap_push(heap, heap->fixed_search = fresh);
     }
+    gc__region *region = heap->fixed_search;
+    region->hole = end = gc__min(end, from + gc__max(bytes, 2 * GC__WINDOW_BYTES));
+    if (region->dirty_end < end) region->dirty_end = end; /* of these windows none extends it without the lock */
     gc__window_set(window, region, from, end);
     return true;
 }
@@ -19337,13 +19340,10 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
     return true;
 }
 
-/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects, but for those that
-   threads allocate in their windows. */
+/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     /* The hole may be in a list, or another thread's. */
-    if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
-    for (const gc_thread *thread = region->fixed ? heap->threads->first : NULL; thread; thread = gc__record(thread)->next)
-        if (gc__record(thread)->fixed.region == region) return false;
+    if (region->fixed || ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
     if (region->hole >= end && region->hole < end + bytes) region->hole = end + bytes;
     if (region->dirty_end < end + bytes) region->dirty_end = end + bytes;
@@ -19452,6 +19452,7 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
     if (gc__is_null(thread, function, "thread") || gc__is_null(object, function, "object")) return GC_ERROR_ARGUMENT;
     if (GC_DEBUG >= 1) gc__check_outside(function);
     gc_heap *heap = thread->heap;
+    if (gc__is_amid_collection(heap, function)) return GC_ERROR_MISUSE;
     if (gc_object_heap(object) != heap)
         return gc__fail(GC_ERROR_MISUSE, "%s: %p is not an object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */

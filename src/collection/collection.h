@@ -79,7 +79,7 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 GC__FN void gc__cycle_close_windows(gc_heap *heap) {
     unsigned allocating = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        allocating += thread->window.region != NULL;
+        allocating += thread->window.region || gc__record(thread)->fixed.region;
         gc__thread_close_windows(thread);
     }
     heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));

@@ -42,6 +42,7 @@ GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
     if (region->target < region->generation) heap->collection.demoted_bytes += region->live_bytes;
     region->generation = region->target;
+    if (!gc__heap_is_marking(heap)) region->unscanned = 0; /* the final mark may have met its objects */
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__heap_push(heap, region);
     if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);

@@ -1,6 +1,7 @@
 /* Allocation's slow paths. */
 #pragma once
 
+#include "../diag/walk.h"
 #include "limits.h"
 
 /* Returns whether the heap allows no allocation now, with gc__fail. No part of gc.h allocates under the lock, so a
@@ -217,13 +218,10 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
     return true;
 }
 
-/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects, but for those that
-   threads allocate in their windows. */
+/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     /* The hole may be in a list, or another thread's. */
-    if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
-    for (const gc_thread *thread = region->fixed ? heap->threads->first : NULL; thread; thread = gc__record(thread)->next)
-        if (gc__record(thread)->fixed.region == region) return false;
+    if (region->fixed || ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
     if (region->hole >= end && region->hole < end + bytes) region->hole = end + bytes;
     if (region->dirty_end < end + bytes) region->dirty_end = end + bytes;
@@ -332,6 +330,7 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
     if (gc__is_null(thread, function, "thread") || gc__is_null(object, function, "object")) return GC_ERROR_ARGUMENT;
     if (GC_DEBUG >= 1) gc__check_outside(function);
     gc_heap *heap = thread->heap;
+    if (gc__is_amid_collection(heap, function)) return GC_ERROR_MISUSE;
     if (gc_object_heap(object) != heap)
         return gc__fail(GC_ERROR_MISUSE, "%s: %p is not an object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */

@@ -39,8 +39,8 @@ GC__FN gc_window *gc__window_for(gc_thread *thread, unsigned kind) {
     return kind == GC__FOR_FIXED ? &gc__record(thread)->fixed : gc__thread_window(thread, kind != GC__FOR_RAW);
 }
 
-/* Opens a thread's window for objects that never move: in a hole of one of their regions, or in a fresh region. The
-   heap's lock is held. */
+/* Opens a thread's window for objects that never move: in a hole of one of their regions, or in a fresh region, whose rest
+   is for other threads. The heap's lock is held. */
 GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
     uintptr_t from = 0, end = 0;
     gc__fixed_close(window);
@@ -48,15 +48,18 @@ GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
         if (heap->fixed_search->fixed &&
             (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
             break;
-    gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
-    if (!region) return false;
     if (!from) {
-        gc__marks_clear(region);
-        region->fixed = true;
-        region->hole = end = gc__region_end(region);
-        from = region->base;
-        gc__heap_push(heap, region);
+        gc__region *fresh = gc__heap_take(heap, 0);
+        if (!fresh) return false;
+        gc__marks_clear(fresh);
+        fresh->fixed = true;
+        from = fresh->base;
+        end = gc__region_end(fresh);
+        gc__heap_push(heap, heap->fixed_search = fresh);
     }
+    gc__region *region = heap->fixed_search;
+    region->hole = end = gc__min(end, from + gc__max(bytes, 2 * GC__WINDOW_BYTES));
+    if (region->dirty_end < end) region->dirty_end = end; /* of these windows none extends it without the lock */
     gc__window_set(window, region, from, end);
     return true;
 }

@@ -70,7 +70,10 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
 GC__FN uintptr_t *gc__external_entry(gc_heap *heap, uintptr_t object, uintptr_t kind, const char *function) {
     gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
     size_t growth = gc__map_growth(table);
-    if (!gc__map_reserve(table, table->count + 1)) return gc__fail_memory(function, "the table"), NULL;
+    if (!gc__map_reserve(table, table->count + 1)) {
+        gc__fail_memory(function, "the table");
+        return NULL;
+    }
     gc__count(&heap->metadata_bytes, growth);
     return gc__map_put(table, object + kind);
 }

@@ -118,8 +118,7 @@ GC__FN void gc__born_end(gc_heap *heap, gc__local_spans *spans) {
     spans->old = NULL;
 }
 
-/* Counts the objects in a window for those that never move, and gives back what is not used. Their marks already say
-   where they are. */
+/* Counts the objects in a window for those that never move, which have marks, and gives back what is not used. */
 GC__COLD void gc__fixed_flush(gc_window *window) {
     if (!window->region) return;
     gc__count(&window->region->live_bytes, (size_t)(window->next - window->start));
@@ -127,15 +126,12 @@ GC__COLD void gc__fixed_flush(gc_window *window) {
     window->start = window->limit = window->next;
 }
 
-/* The next window is opened in what is left, if that is much, and no later hole of the region was taken. Requires the
-   heap's lock, or that the world is stopped. */
+/* Another window may be opened in what is left, unless a later hole of the region was taken. Requires the heap's lock, or
+   that the world is stopped. */
 GC__COLD void gc__fixed_close(gc_window *window) {
     gc__region *region = window->region;
     gc__fixed_flush(window);
-    if (gc__span_room(window) >= GC_LARGE_BYTES && region->hole == (uintptr_t)window->end) {
-        region->hole = (uintptr_t)window->next;
-        region->heap->fixed_search = region;
-    }
+    if (region && region->hole == (uintptr_t)window->end) region->hole = (uintptr_t)window->next;
     gc__window_set(window, NULL, 0, 0);
 }
 

@@ -359,7 +359,27 @@ static void identities(void) {
     has(gc_last_message(), "not an object of this heap", "as a message says");
 }
 
+/* Within a collection numbers are not known. */
+static uint64_t asked_within;
+static void asks_within(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    asked_within = gc_object_identity(gc, *(void **)host);
+}
+static void within(void) {
+    static void *object;
+    begin(&(gc_options){.collection_traced = asks_within, .host = &object});
+    object = new_node(1);
+    gc_roots_add(heap, &object, 1, 0);
+    uint64_t number = gc_object_identity(gc, object);
+    asked_within = 7;
+    gc_collect(heap, 2, 0);
+    ok(asked_within == 0 && number == 1 && gc_object_identity(gc, object) == 1, "within a collection no number is said, and none is lost");
+    gc_roots_remove(heap, &object);
+    end();
+}
+
 int main(void) {
+    within();
     run(identities, (gc_options){0});
     run(identities, (gc_options){.non_moving = true});
     run(identities, (gc_options){.non_generational = true});

@@ -370,13 +370,42 @@ static void fixed_grow(void) {
 }
 
 /* Threads that allocate one such object each, and end, leave room for the next one. */
+static bool are_together;
+static pthread_barrier_t together;
 static void *allocate_one(void *keep) {
     gc_thread *self = gc_thread_attach(heap);
     node *n = gc_new_with(self, &node_type, 0, GC_NEW_FIXED);
     n->value = 7;
     gc_store(self, keep, n);
+    for (int i = 0; i < 2 && are_together; i++) {
+        GC_IN_MODE(self, GC_MODE_PREEMPTIVE);
+        pthread_barrier_wait(&together);
+    }
     gc_thread_detach(self);
     return NULL;
+}
+
+/* So do many at the same time. */
+static void fixed_together(void) {
+    enum { COUNT = 40 };
+    pthread_t threads[COUNT];
+    vector *keep = gc_new_with(gc, &vector_type, COUNT, GC_NEW_FIXED);
+    GC_ROOTS(gc, keep);
+    size_t before = stats().regions, taken = 0;
+    are_together = true;
+    pthread_barrier_init(&together, NULL, COUNT + 1);
+    for (size_t i = 0; i < COUNT; i++) pthread_create(&threads[i], NULL, allocate_one, &keep->items[i]);
+    for (int i = 0; i < 2; i++) {
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        pthread_barrier_wait(&together);
+        GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
+        if (i == 0) taken = stats().regions - before;
+    }
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    for (size_t i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
+    are_together = false;
+    pthread_barrier_destroy(&together);
+    ok(taken <= COUNT * 32768 / GC_REGION_BYTES + 1, "%u threads take %zu regions together", COUNT, taken);
 }
 
 static void fixed_threads(void) {
@@ -397,6 +426,7 @@ static void fixed_threads(void) {
 
 int main(void) {
     run(fixed_threads, (gc_options){0});
+    run(fixed_together, (gc_options){0});
     run(fixed_grow, (gc_options){0});
     run(fixed, (gc_options){0});
     run(fixed, (gc_options){.non_moving = true});
