@@ -11488,10 +11488,11 @@ GC__HOT void gc__candidates_keep(gc_heap *heap) {
     gc__words *slots = &heap->marker->slots;
     gc__region *most = NULL;
     size_t kept = 0;
-    for (gc__region *region = heap->regions[2]; region; region = region->next)
+    gc__region *regions = __atomic_load_n(&heap->regions[2], __ATOMIC_ACQUIRE); /* a thread may be adding one */
+    for (gc__region *region = regions; region; region = region->next)
         if (region->candidate && !region->retained && (!most || region->rset_slots > most->rset_slots)) most = region;
     if (most) most->retained = true;
-    for (gc__region *region = heap->regions[2]; region; region = region->next) region->rset_slots = 0;
+    for (gc__region *region = regions; region; region = region->next) region->rset_slots = 0;
     for (size_t i = 0; i < slots->count; i++) {
         __builtin_prefetch((const void *)slots->words[gc__min(i + GC__FIFO, slots->count - 1)]);
         gc__region *region = gc__candidates_referent((const gc_word *)slots->words[i]);
@@ -14107,10 +14108,7 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
 GC__FN uintptr_t *gc__external_entry(gc_heap *heap, uintptr_t object, uintptr_t kind, const char *function) {
     gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
     size_t growth = gc__map_growth(table);
-    if (!gc__map_reserve(table, table->count + 1)) {
-        gc__fail_memory(function, "the table");
-        return NULL;
-    }
+    if (!gc__map_reserve(table, table->count + 1) && gc__fail_memory(function, "the table") != GC_OK) return NULL;
     gc__count(&heap->metadata_bytes, growth);
     return gc__map_put(table, object + kind);
 }
@@ -18744,7 +18742,7 @@ GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
     }
     gc__region *region = heap->fixed_search;
     region->hole = end = gc__min(end, from + gc__max(bytes, 2 * GC__WINDOW_BYTES));
-    if (region->dirty_end < end) region->dirty_end = end; /* of these windows none extends it without the lock */
+    if (region->dirty_end < end) __atomic_store_n(&region->dirty_end, end, __ATOMIC_RELAXED); /* while the lock is held */
     gc__window_set(window, region, from, end);
     return true;
 }

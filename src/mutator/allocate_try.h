@@ -59,7 +59,7 @@ GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
     }
     gc__region *region = heap->fixed_search;
     region->hole = end = gc__min(end, from + gc__max(bytes, 2 * GC__WINDOW_BYTES));
-    if (region->dirty_end < end) region->dirty_end = end; /* of these windows none extends it without the lock */
+    if (region->dirty_end < end) __atomic_store_n(&region->dirty_end, end, __ATOMIC_RELAXED); /* while the lock is held */
     gc__window_set(window, region, from, end);
     return true;
 }

@@ -70,10 +70,7 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
 GC__FN uintptr_t *gc__external_entry(gc_heap *heap, uintptr_t object, uintptr_t kind, const char *function) {
     gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
     size_t growth = gc__map_growth(table);
-    if (!gc__map_reserve(table, table->count + 1)) {
-        gc__fail_memory(function, "the table");
-        return NULL;
-    }
+    if (!gc__map_reserve(table, table->count + 1) && gc__fail_memory(function, "the table") != GC_OK) return NULL;
     gc__count(&heap->metadata_bytes, growth);
     return gc__map_put(table, object + kind);
 }

@@ -39,10 +39,11 @@ GC__HOT void gc__candidates_keep(gc_heap *heap) {
     gc__words *slots = &heap->marker->slots;
     gc__region *most = NULL;
     size_t kept = 0;
-    for (gc__region *region = heap->regions[2]; region; region = region->next)
+    gc__region *regions = __atomic_load_n(&heap->regions[2], __ATOMIC_ACQUIRE); /* a thread may be adding one */
+    for (gc__region *region = regions; region; region = region->next)
         if (region->candidate && !region->retained && (!most || region->rset_slots > most->rset_slots)) most = region;
     if (most) most->retained = true;
-    for (gc__region *region = heap->regions[2]; region; region = region->next) region->rset_slots = 0;
+    for (gc__region *region = regions; region; region = region->next) region->rset_slots = 0;
     for (size_t i = 0; i < slots->count; i++) {
         __builtin_prefetch((const void *)slots->words[gc__min(i + GC__FIFO, slots->count - 1)]);
         gc__region *region = gc__candidates_referent((const gc_word *)slots->words[i]);

@@ -100,7 +100,7 @@ static void check_object(const void *object) {
 
 static node *make_node(worker *w) {
     uint32_t value = (uint32_t)bits(w);
-    node *n = gc_new(w->thread, &node_type);
+    node *n = gc_new_with(w->thread, &node_type, 0, below(w, 8) ? 0 : GC_NEW_FIXED);
     if (n) n->value = seal_of(value);
     return n;
 }
@@ -130,7 +130,7 @@ static void op_chain(worker *w) {
 
 static void op_vector(worker *w) {
     size_t length = below(w, 50) ? 1 + below(w, 100) : 1 + below(w, GC_REGION_BYTES / 16);
-    vector *v = gc_new_array(w->thread, &vector_type, length);
+    vector *v = gc_new_with(w->thread, &vector_type, length, below(w, 8) ? 0 : GC_NEW_FIXED);
     if (!v) return;
     gc_store(w->thread, &v->items[0], local_node(w));
     gc_store(w->thread, &v->items[length - 1], local_node(w));
