@@ -14108,14 +14108,14 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
 GC__FN uintptr_t *gc__external_entry(gc_heap *heap, uintptr_t object, uintptr_t kind, const char *function) {
     gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
     size_t growth = gc__map_growth(table);
-    if (!gc__map_reserve(table, table->count + 1) && gc__fail_memory(function, "the table") != GC_OK) return NULL;
+    if (!gc__map_reserve(table, table->count + 1)) return (void)gc__fail_memory(function, "the table"), (uintptr_t *)NULL;
     gc__count(&heap->metadata_bytes, growth);
     return gc__map_put(table, object + kind);
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
-    gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than the heap can ever hold", bytes);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than a heap can hold", bytes);
     return false;
 }
 
@@ -18163,6 +18163,7 @@ GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
    allows in addition to the pause. */
 GC__FN void gc__marking_await_before(gc_heap *heap) {
     uint64_t goal = gc__pace_goal_ns(heap), together = goal / 4 * 3, most = goal / 8 * gc__marking_lateness(heap);
+    if (!most) return;
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
     uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, together - gc__min(together, takes)), goal / 16));
@@ -18527,7 +18528,7 @@ GC__COLD void gc__marking_close(gc_heap *heap) {
 /* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
    lock is held. */
 GC__FN void gc__collect_nursery(gc_heap *heap) {
-    if (gc__heap_is_marking(heap) && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
+    if (gc__heap_is_marking(heap) && heap->marker->has_thread) gc__marking_await_before(heap);
     gc__collect_for(heap, GC__NURSERY_SPENT);
 }
 
@@ -18731,16 +18732,15 @@ GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
         if (heap->fixed_search->fixed &&
             (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
             break;
+    gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
+    if (!region) return false;
     if (!from) {
-        gc__region *fresh = gc__heap_take(heap, 0);
-        if (!fresh) return false;
-        gc__marks_clear(fresh);
-        fresh->fixed = true;
-        from = fresh->base;
-        end = gc__region_end(fresh);
-        gc__heap_push(heap, heap->fixed_search = fresh);
+        gc__marks_clear(region);
+        region->fixed = true;
+        from = region->base;
+        end = gc__region_end(region);
+        gc__heap_push(heap, heap->fixed_search = region);
     }
-    gc__region *region = heap->fixed_search;
     region->hole = end = gc__min(end, from + gc__max(bytes, 2 * GC__WINDOW_BYTES));
     if (region->dirty_end < end) __atomic_store_n(&region->dirty_end, end, __ATOMIC_RELAXED); /* while the lock is held */
     gc__window_set(window, region, from, end);
@@ -18783,8 +18783,9 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         gc__local_spans *spans = &gc__record(thread)->local_spans;
-        bool opened = bytes <= GC_LARGE_BYTES && (kind == GC__FOR_FIXED ? gc__fixed_open(heap, window, bytes)
-                                                                        : gc__allocation_open(heap, spans, window, zeroed, bytes));
+        bool opened = bytes <= GC_LARGE_BYTES;
+        if (opened && kind == GC__FOR_FIXED) opened = gc__fixed_open(heap, window, bytes);
+        else if (opened) opened = gc__allocation_open(heap, spans, window, zeroed, bytes);
         gc__heap_unlock(heap);
         const gc__profiler *profiler = gc__profiler_of(heap);
         if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
@@ -19255,8 +19256,7 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-/* Allocates an object in what the thread has: its window for those that never move, or a local span. Returns NULL if that
-   is not enough. */
+/* Allocates an object in what the thread has, a window or a local span. Returns NULL if that is not enough. */
 GC__FN void *gc__new_at_hand(gc_thread *thread, const gc_type *type, size_t length, unsigned kind) {
     gc_window *window = gc__window_for(thread, kind);
     if (!type || length > GC__LOCAL_SPAN_MOST || (type->finalizer && type->finalizer->finalize)) return NULL;
@@ -19340,8 +19340,10 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
 
 /* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
-    /* The hole may be in a list, or another thread's. */
-    if (region->fixed || ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2)) return false;
+    /* The hole may be in a list, or in another thread's window. */
+    if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
+    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        if (gc__record(thread)->fixed.region == region) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
     if (region->hole >= end && region->hole < end + bytes) region->hole = end + bytes;
     if (region->dirty_end < end + bytes) region->dirty_end = end + bytes;
@@ -19452,12 +19454,12 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
     gc_heap *heap = thread->heap;
     if (gc__is_amid_collection(heap, function)) return GC_ERROR_MISUSE;
     if (gc_object_heap(object) != heap)
-        return gc__fail(GC_ERROR_MISUSE, "%s: %p is not an object of this heap", function, object);
+        return gc__fail(GC_ERROR_MISUSE, "%s: %p is no object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(heap);
     uintptr_t *number = identity ? gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, function) : NULL;
     if (number) *identity = *number ? *number : (*number = ++heap->collector->identities);
-    gc_result result = !identity ? gc__external_add(heap, object, bytes) : number ? GC_OK : gc__last_result;
+    gc_result result = identity ? GC_OK : gc__external_add(heap, object, bytes);
     gc__heap_unlock(heap);
     return result;
 }

@@ -319,7 +319,7 @@ GC__COLD void gc__marking_close(gc_heap *heap) {
 /* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
    lock is held. */
 GC__FN void gc__collect_nursery(gc_heap *heap) {
-    if (gc__heap_is_marking(heap) && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
+    if (gc__heap_is_marking(heap) && heap->marker->has_thread) gc__marking_await_before(heap);
     gc__collect_for(heap, GC__NURSERY_SPENT);
 }
 

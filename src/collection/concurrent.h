@@ -288,6 +288,7 @@ GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
    allows in addition to the pause. */
 GC__FN void gc__marking_await_before(gc_heap *heap) {
     uint64_t goal = gc__pace_goal_ns(heap), together = goal / 4 * 3, most = goal / 8 * gc__marking_lateness(heap);
+    if (!most) return;
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
     uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, together - gc__min(together, takes)), goal / 16));

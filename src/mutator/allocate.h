@@ -135,8 +135,7 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-/* Allocates an object in what the thread has: its window for those that never move, or a local span. Returns NULL if that
-   is not enough. */
+/* Allocates an object in what the thread has, a window or a local span. Returns NULL if that is not enough. */
 GC__FN void *gc__new_at_hand(gc_thread *thread, const gc_type *type, size_t length, unsigned kind) {
     gc_window *window = gc__window_for(thread, kind);
     if (!type || length > GC__LOCAL_SPAN_MOST || (type->finalizer && type->finalizer->finalize)) return NULL;
@@ -220,8 +219,10 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
 
 /* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
-    /* The hole may be in a list, or another thread's. */
-    if (region->fixed || ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2)) return false;
+    /* The hole may be in a list, or in another thread's window. */
+    if ((gc__fills_holes(heap) || heap->born_left) && region->generation == 2) return false;
+    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        if (gc__record(thread)->fixed.region == region) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
     if (region->hole >= end && region->hole < end + bytes) region->hole = end + bytes;
     if (region->dirty_end < end + bytes) region->dirty_end = end + bytes;
@@ -332,12 +333,12 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
     gc_heap *heap = thread->heap;
     if (gc__is_amid_collection(heap, function)) return GC_ERROR_MISUSE;
     if (gc_object_heap(object) != heap)
-        return gc__fail(GC_ERROR_MISUSE, "%s: %p is not an object of this heap", function, object);
+        return gc__fail(GC_ERROR_MISUSE, "%s: %p is no object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(heap);
     uintptr_t *number = identity ? gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, function) : NULL;
     if (number) *identity = *number ? *number : (*number = ++heap->collector->identities);
-    gc_result result = !identity ? gc__external_add(heap, object, bytes) : number ? GC_OK : gc__last_result;
+    gc_result result = identity ? GC_OK : gc__external_add(heap, object, bytes);
     gc__heap_unlock(heap);
     return result;
 }

@@ -48,16 +48,15 @@ GC__COLD bool gc__fixed_open(gc_heap *heap, gc_window *window, size_t bytes) {
         if (heap->fixed_search->fixed &&
             (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
             break;
+    gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
+    if (!region) return false;
     if (!from) {
-        gc__region *fresh = gc__heap_take(heap, 0);
-        if (!fresh) return false;
-        gc__marks_clear(fresh);
-        fresh->fixed = true;
-        from = fresh->base;
-        end = gc__region_end(fresh);
-        gc__heap_push(heap, heap->fixed_search = fresh);
+        gc__marks_clear(region);
+        region->fixed = true;
+        from = region->base;
+        end = gc__region_end(region);
+        gc__heap_push(heap, heap->fixed_search = region);
     }
-    gc__region *region = heap->fixed_search;
     region->hole = end = gc__min(end, from + gc__max(bytes, 2 * GC__WINDOW_BYTES));
     if (region->dirty_end < end) __atomic_store_n(&region->dirty_end, end, __ATOMIC_RELAXED); /* while the lock is held */
     gc__window_set(window, region, from, end);
@@ -100,8 +99,9 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
         gc__local_spans *spans = &gc__record(thread)->local_spans;
-        bool opened = bytes <= GC_LARGE_BYTES && (kind == GC__FOR_FIXED ? gc__fixed_open(heap, window, bytes)
-                                                                        : gc__allocation_open(heap, spans, window, zeroed, bytes));
+        bool opened = bytes <= GC_LARGE_BYTES;
+        if (opened && kind == GC__FOR_FIXED) opened = gc__fixed_open(heap, window, bytes);
+        else if (opened) opened = gc__allocation_open(heap, spans, window, zeroed, bytes);
         gc__heap_unlock(heap);
         const gc__profiler *profiler = gc__profiler_of(heap);
         if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);

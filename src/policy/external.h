@@ -70,14 +70,14 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
 GC__FN uintptr_t *gc__external_entry(gc_heap *heap, uintptr_t object, uintptr_t kind, const char *function) {
     gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
     size_t growth = gc__map_growth(table);
-    if (!gc__map_reserve(table, table->count + 1) && gc__fail_memory(function, "the table") != GC_OK) return NULL;
+    if (!gc__map_reserve(table, table->count + 1)) return (void)gc__fail_memory(function, "the table"), (uintptr_t *)NULL;
     gc__count(&heap->metadata_bytes, growth);
     return gc__map_put(table, object + kind);
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
-    gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than the heap can ever hold", bytes);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than a heap can hold", bytes);
     return false;
 }
 

@@ -356,7 +356,7 @@ static void identities(void) {
     is(gc_object_identity(gc, keep), first, "which leaves the number");
     uint64_t local;
     is(gc_object_identity(gc, &local), 0, "what is no object has none");
-    has(gc_last_message(), "not an object of this heap", "as a message says");
+    has(gc_last_message(), "no object of this heap", "as a message says");
 }
 
 /* Within a collection numbers are not known. */
