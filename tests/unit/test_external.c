@@ -367,6 +367,7 @@ static void asks_within(void *host, const gc_collection *collection) {
 }
 static void within(void) {
     static void *object;
+    if (GC_DEBUG) return; /* such a call ends the program then */
     begin(&(gc_options){.collection_traced = asks_within, .host = &object});
     object = new_node(1);
     gc_roots_add(heap, &object, 1, 0);
