@@ -162,6 +162,7 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
     if (generation == 2) gc__marking_resolve(heap, true);
     gc__policy_learn(heap);
+    gc__marking_divide_nursery(heap);
     gc__remembering_choose(heap);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
     if (gc__is_mark_end(heap)) collector->finished[2] = heap->marker->began;
@@ -334,7 +335,8 @@ GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    if (heap->collection.number == before) gc__collect_nursery(heap);
+    bool again = heap->collection.number != before || (!gc__stores_enough(heap) && gc__marking_await_quantum(heap));
+    if (!again) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
 }
 

@@ -15,6 +15,8 @@
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until a mutator is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two releases of memory by the marker's thread */
 #define GC__MARKING_STEPS 64                /* objects between two checks whether a collection waits */
+/* Quanta of a nursery, at least, after each of which a mutator may have to wait for the marker. */
+#define GC__MARKING_QUANTA 4
 /* Consecutive waits during which the marker has done nothing, after which mutators stop the world instead. */
 #define GC__MARKING_STARVED 100
 #define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
@@ -69,7 +71,9 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_await_before(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_help(gc_heap *heap, uint64_t until_ns) { return (void)heap, (void)until_ns, false; }
+GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
+GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
@@ -209,6 +213,7 @@ GC__COLD void gc__marking_count_room(gc_heap *heap) {
     /* If that is not known, all is assumed to be alive. */
     marker->likely_bytes = gc__min(likely, marker->began_old_bytes);
     __atomic_store_n(&marker->marked_bytes, (size_t)0, __ATOMIC_RELAXED);
+    marker->quantum_bytes = 0;
 }
 
 /* Begins or aborts a cycle, before a collection condemns anything. */
@@ -304,6 +309,41 @@ GC__FN bool gc__marking_await_turn(gc_heap *heap) {
     gc__pauses_note_wait(heap, start, gc__os_now_ns());
     marker->starved = turns == __atomic_load_n(&marker->turns, __ATOMIC_RELAXED) ? marker->starved + 1 : 0;
     return marker->starved < GC__MARKING_STARVED;
+}
+
+/* Adapts the quanta after a wait: they become smaller while a wait as long as the goal is too short for each, down
+   to the size of windows. */
+GC__FN void gc__marking_divide_quantum(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t most = heap->pace->nursery_bytes / GC__MARKING_QUANTA, late = gc__marking_lateness(heap);
+    size_t part = late == 8 ? marker->quantum_bytes / 2 : late < 4 ? 2 * marker->quantum_bytes : marker->quantum_bytes;
+    marker->quantum_bytes = gc__max(gc__min(part, most), GC__WINDOW_BYTES);
+}
+
+/* Makes a mutator that has spent a quantum of its nursery wait, if the marker is late. Returns true if the mutator
+   may go on, false if a collection is due. The heap's lock is held. */
+GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t part = gc__min(marker->quantum_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
+    if (!part || !gc__heap_is_marking(heap) || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
+    marker->undivided_bytes -= part;
+    gc__count(&heap->budget_bytes, part);
+    if (!late) return true;
+    uint64_t start = gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * late);
+    gc__pauses_note_wait(heap, start, gc__os_now_ns());
+    gc__marking_divide_quantum(heap);
+    return true;
+}
+
+/* Divides the next nursery into quanta after a collection, if the marker is late. */
+GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    marker->undivided_bytes = 0;
+    if (!gc__heap_is_marking(heap) || !marker->has_thread || !gc__marking_lateness(heap)) return;
+    size_t most = gc__max(heap->budget_bytes / GC__MARKING_QUANTA, GC__WINDOW_BYTES);
+    marker->quantum_bytes = marker->quantum_bytes ? gc__min(marker->quantum_bytes, most) : most;
+    marker->undivided_bytes = heap->budget_bytes - gc__min(heap->budget_bytes, marker->quantum_bytes);
+    heap->budget_bytes -= marker->undivided_bytes;
 }
 
 #endif

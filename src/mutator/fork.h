@@ -73,6 +73,8 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     gc__workers_forget(heap);
     heap->marker->has_thread = false; /* what the marker has found is kept, and the next collection goes on with that */
     heap->marker->wanted = 0;
+    /* No mutator waits for it: the end of this quantum of a nursery ends the marking. */
+    heap->marker->undivided_bytes = 0;
     heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has been reset */
     heap->pace->resumed_by = gc__os_self();
 }

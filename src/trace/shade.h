@@ -103,6 +103,8 @@ typedef struct gc__marker {
     bool has_thread, is_ending;   /* the second is atomic */
     uint64_t cpu_ns;              /* CPU time of the thread; atomic */
     uint32_t awaited;             /* a mutator waits until the marking is done; atomic */
+    size_t quantum_bytes;            /* bytes of the nursery after which a mutator waits for the marker */
+    size_t undivided_bytes;       /* bytes of the nursery that follow the current quantum */
     uint32_t wanted;              /* a collection waits for the lock; atomic */
     uint32_t turn;                /* changes when there may be work; atomic */
     gc__os_thread thread;

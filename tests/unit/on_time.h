@@ -48,10 +48,46 @@ static void lateness(void) {
     ok(marker->most_bytes > gc__grown_bytes(heap), "there is room to grow");
 }
 
-/* What the heap would grow by if mutators did not wait. */
-static void growth(void) {
+/* Waits are of parts of a nursery, smaller ones while they are too short. */
+static void parts(void) {
     begin_spending();
     gc__marker *marker = heap->marker;
+    size_t number = collected(), budget = heap->budget_bytes;
+    uint64_t waited = marker->waited_ns;
+    marker->quantum_bytes = 128 << 10;
+    marker->undivided_bytes = 1 << 20;
+    gc__heap_lock(heap);
+    ok(gc__marking_await_quantum(heap) && heap->budget_bytes == budget + (128 << 10), "a part follows");
+    is(marker->waited_ns, waited, "without a wait while the marker is on time");
+    spend(60);
+    ok(gc__marking_await_quantum(heap), "another part follows when it is late");
+    ok(marker->waited_ns > waited, "after a wait");
+    is(marker->quantum_bytes, 64 << 10, "and the next one is smaller");
+    for (int i = 0; i < 4; i++) gc__marking_await_quantum(heap);
+    is(marker->quantum_bytes, GC__WINDOW_BYTES, "but not smaller than windows are");
+    spend(0);
+    marker->quantum_bytes = 64 << 10;
+    gc__marking_divide_quantum(heap);
+    is(marker->quantum_bytes, 128 << 10, "larger again where the marker is on time");
+    marker->undivided_bytes = 0;
+    ok(!gc__marking_await_quantum(heap), "no part is left: a collection is due");
+    marker->undivided_bytes = 1 << 20;
+    marker->done = true;
+    ok(!gc__marking_await_quantum(heap), "likewise when the marking is done");
+    marker->done = false;
+    gc__heap_unlock(heap);
+    is(collected(), number, "none has run meanwhile");
+    spend(60);
+    marker->undivided_bytes = 1 << 20;
+    fflush(stdout);
+    pid_t child = fork();
+    int status = -1;
+    if (child == 0) {
+        gc__heap_lock(heap);
+        _exit(gc__marking_await_quantum(heap));
+    }
+    waitpid(child, &status, 0);
+    is(status, 0, "nor does anybody wait in the child of a fork, where there is no marker");
     uint64_t now = gc__os_now_ns();
     marker->began_ns = now - 1000 * GC__NS_PER_MS;
     marker->waited_ns = 0;
@@ -218,7 +254,7 @@ static void given_back_later(void) {
 static void on_time(void) {
     gc_options options = {.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .nursery_bytes = 1 << 20};
     run(lateness, options);
-    run(growth, options);
+    run(parts, options);
     run(many_slots, options);
     run(touched_regions, options);
     run(filling_again, options);
