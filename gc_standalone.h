@@ -1120,7 +1120,7 @@ GC__FN bool gc__elf_check(gc__os_library *library) {
 }
 
 #ifndef GC_STANDALONE_LIBRARY
-#define GC__INTERFACE_LAST gc_object_heap /* of version 1.0 */
+#define GC__INTERFACE_LAST gc_object_identity /* of version 1.0 */
 GC__STATIC_ASSERT(GC_INTERFACE_MAJOR > 1 || GC_INTERFACE_MINOR > 0 ||
                       offsetof(gc_functions, GC__INTERFACE_LAST) + sizeof(void *) == sizeof(gc_functions),
                   "GC__INTERFACE_LAST is not the last function of version 1.0");

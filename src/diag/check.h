@@ -3,6 +3,7 @@
    checks everything else. */
 #pragma once
 
+#include "../policy/external.h"
 #include "../weak/handle_table.h"
 #include "../weak/finalizers.h"
 #include "../space/index.h"

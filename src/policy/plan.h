@@ -4,7 +4,6 @@
 #include "../space/mark_bits.h"
 #include "../space/object.h"
 #include "../space/heap.h"
-#include "../space/window.h"
 #include "../cycle/marker.h"
 #include "../trace/collector.h"
 #include "../trace/candidates.h"

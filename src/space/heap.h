@@ -2,7 +2,6 @@
 #pragma once
 
 #include "../api/pause.h"
-#include "../api/thread.h"
 #include "../base/words.h"
 #include "rank.h"
 #include "arena.h"

@@ -8,6 +8,7 @@
    windows are flushed. */
 #pragma once
 
+#include "../api/thread.h"
 #include "heap.h"
 
 #define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
