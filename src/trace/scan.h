@@ -159,10 +159,9 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    bool run = GC_HAS_MODEL && worker->traces_all && count > GC__CHUNK && gc__flags_bytes(flags) == 8 &&
-               gc__in_arena((uintptr_t)slot) && (uintptr_t)slot > gc__traced;
-    size_t index = run ? ((uintptr_t)slot - gc__traced) / sizeof(gc_word) : 0;
-    if (run)
+    bool own = GC_HAS_MODEL && worker->traces_all && gc__in_arena((uintptr_t)slot) && (uintptr_t)slot > gc__traced;
+    size_t index = own ? ((uintptr_t)slot - gc__traced) / sizeof(gc_word) : 0;
+    if (index && count > GC__CHUNK && gc__flags_bytes(flags) == 8)
         gc__scan_chunk(worker, gc__traced + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
     else
         for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);

@@ -78,7 +78,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
-    bool traces_all;                     /* a trace function is called for all of its object */
+    bool traces_all; /* a trace function is called for all of its object */
     gc__tracer tracer;
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
