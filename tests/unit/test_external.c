@@ -335,8 +335,12 @@ static void identities(void) {
     is(gc_object_add_external(gc, keep, 1000), GC_OK, "it may hold bytes, too");
     memset(numbers, 0, sizeof numbers);
     for (uint64_t round = 0, last = first; round < 12; round++) {
-        for (size_t i = 0; i < COUNT; i++)
-            if (!keep->items[i]) gc_store(gc, &keep->items[i], new_node(i)), numbers[i] = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            if (keep->items[i]) continue;
+            node *n = new_node(i);
+            gc_store(gc, &keep->items[i], n);
+            numbers[i] = 0;
+        }
         for (size_t i = round % 2; i < COUNT; i += 2) {
             uint64_t number = gc_object_identity(gc, keep->items[i]);
             if (!numbers[i]) wrong += number != ++last, numbers[i] = number;
