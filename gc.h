@@ -7714,8 +7714,8 @@ GC__FN void gc__old_holes_forget(gc_heap *heap) {
     heap->old_unlisted = NULL;
     __atomic_store_n(&heap->unlisted_bytes, (size_t)0, __ATOMIC_RELAXED);
 }
-/* Windows: parts of a region in which objects are allocated by bumping a pointer. A thread has two of them; a worker of
-   the collector has one for each generation that it copies to.
+/* Windows: parts of a region in which objects are allocated by bumping a pointer. A thread has three, one of which is
+   for objects that never move; a worker of the collector has one for each generation that it copies to.
 
    A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A worker's limit
    stops where memory was never written, so that no memory is taken before it is needed.
@@ -12057,14 +12057,14 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, s
         end = index + GC__CHUNK;
     }
 #if GC_HAS_MODEL
-    gc_word *words = (gc_word *)(object & ~(uintptr_t)7);
-    for (; index < end; index++) gc__enqueue(worker, words + index, object & GC__RUN_OF_VALUES);
-}
+    for (; index < end; index++) gc__enqueue(worker, (gc_word *)(object & ~(uintptr_t)7) + index, object & GC__RUN_OF_VALUES);
 #else
     const gc_type *type = gc__object_type(object);
     gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index);
+#endif
 }
 
+#if !GC_HAS_MODEL
 typedef struct gc__written {
     gc__worker *worker;
     uintptr_t array;

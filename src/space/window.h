@@ -1,5 +1,5 @@
-/* Windows: parts of a region in which objects are allocated by bumping a pointer. A thread has two of them; a worker of
-   the collector has one for each generation that it copies to.
+/* Windows: parts of a region in which objects are allocated by bumping a pointer. A thread has three, one of which is
+   for objects that never move; a worker of the collector has one for each generation that it copies to.
 
    A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A worker's limit
    stops where memory was never written, so that no memory is taken before it is needed.

@@ -314,14 +314,14 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, s
         end = index + GC__CHUNK;
     }
 #if GC_HAS_MODEL
-    gc_word *words = (gc_word *)(object & ~(uintptr_t)7);
-    for (; index < end; index++) gc__enqueue(worker, words + index, object & GC__RUN_OF_VALUES);
-}
+    for (; index < end; index++) gc__enqueue(worker, (gc_word *)(object & ~(uintptr_t)7) + index, object & GC__RUN_OF_VALUES);
 #else
     const gc_type *type = gc__object_type(object);
     gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index);
+#endif
 }
 
+#if !GC_HAS_MODEL
 typedef struct gc__written {
     gc__worker *worker;
     uintptr_t array;
