@@ -47,7 +47,7 @@ compile() {
         if grep -q 'include "../inside.h"' "$source"; then
             others="-O0 -isystem src $out/inside.o"
         elif grep -q 'define GC_IMPLEMENTATION' "$source"; then
-            others=-O0
+            others=-O1
         fi
         # It checks its own file as if that were a library.
         [ "$test" != test_load ] || link=-static-pie

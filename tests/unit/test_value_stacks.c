@@ -161,7 +161,9 @@ static void coroutines(void) {
 }
 
 /* A stack in pages that can be made inaccessible: what a collection reads of it. */
-enum { PAGES = 64, PAGE = 4096, PER_PAGE = PAGE / 8 };
+#define PAGES 64
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE)) /* 4 to 64 KiB */
+#define PER_PAGE (PAGE / sizeof(node *))
 static coroutine *deep;
 static node **pages;
 
