@@ -54,7 +54,7 @@ compile() {
         # shellcheck disable=SC2086 # a list of arguments
         builds "$test" "$source" $others
         link=-static
-        echo "1200 $test /$test quick"
+        echo "1200 $test /$test"
     done > "$root/tests"
     builds random -O1 tests/random/random.c && echo "3600 random_default /random --ops=$((ops / 42)) --seed=1" >> "$root/tests"
     builds random_bits -O1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 tests/random/random.c &&

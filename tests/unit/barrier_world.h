@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 
 enum { FREE, GEN0, GEN1, GEN2, LARGE, LARGE_TAIL, OTHER0, OTHER1, OTHER2, FREE_TAIL, REGIONS };
-enum { RUN = 5, PAGE_BYTES = 4096 };
+enum { RUN = 5 };
+#define PAGE_BYTES ((uintptr_t)sysconf(_SC_PAGESIZE))
 
 /* Indexed by address >> shift from a base. The slots themselves are a table of bytes from address 0. */
 typedef struct table_pair {

@@ -698,14 +698,8 @@ static void exhaustion(void) {
 /* The system gives no more than RLIMIT_AS. */
 static void limited(void *argument) {
     static gc_code many[200000];
-    struct rlimit limit;
-    size_t room = *(size_t *)argument, count = 0, lost = 0;
-    unsigned long pages = 0;
-    FILE *sizes = fopen("/proc/self/statm", "r");
-    if (!sizes || fscanf(sizes, "%lu", &pages) != 1) exit(1);
-    fclose(sizes);
-    limit.rlim_cur = limit.rlim_max = pages * PAGE + room;
-    setrlimit(RLIMIT_AS, &limit);
+    size_t count = 0, lost = 0;
+    limit_space(*(size_t *)argument);
     for (; count < 200000; count++) {
         many[count] = code_at(0x7f5500000000 + (uintptr_t)count * 100, 64, "one of many");
         if (gc_code_add(&many[count]) != GC_OK) break;
@@ -730,14 +724,6 @@ static void system_refuses(void) {
 }
 
 /* Memory of what was removed is used again, and given back. */
-static size_t resident(void) {
-    unsigned long size = 0, pages = 0;
-    FILE *sizes = fopen("/proc/self/statm", "r");
-    if (!sizes || fscanf(sizes, "%lu %lu", &size, &pages) != 2) exit(1);
-    fclose(sizes);
-    return pages * PAGE;
-}
-
 static void no_piling_up(void) {
     enum { LIVE = 2000, TURNS = SANITIZED ? 60000 : 300000, MANY = SANITIZED ? 40000 : 200000 };
     static gc_code ring[LIVE];
@@ -758,10 +744,10 @@ static void no_piling_up(void) {
     gc_code *many = (gc_code *)malloc(MANY * sizeof *many);
     for (size_t i = 0; i < MANY; i++)
         many[i] = code_at(0x7000000000 + (uintptr_t)i * 64, 64, "many"), all &= gc_code_add(&many[i]) == GC_OK;
-    size_t peak = resident();
+    size_t peak = space_used().resident_bytes;
     for (size_t i = 0; i < MANY; i++) all &= gc_code_remove(&many[i]) == GC_OK;
     free(many);
-    ok(all && (SANITIZED || resident() + ((size_t)12 << 20) < peak),
+    ok(all && (SANITIZED || space_used().resident_bytes + ((size_t)12 << 20) < peak),
        "when all of %d ranges are removed their memory goes back", MANY);
 }
 

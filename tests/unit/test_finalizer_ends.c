@@ -525,16 +525,6 @@ static void ended_with_more(void) {
 
 /* Where memory ends. */
 
-/* In a child process: limits address space to what the process has now, and `more` bytes. */
-static void limit_space(size_t more) {
-    size_t pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%zu", &pages) != 1) _exit(3);
-    fclose(file);
-    struct rlimit space = {pages * 4096 + more, pages * 4096 + more};
-    setrlimit(RLIMIT_AS, &space);
-}
-
 enum { BY_TYPE, BY_HAND };
 static void out_of_space(void *how) {
     begin(NULL);
