@@ -6258,22 +6258,24 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
 static __thread uintptr_t gc__traced;
 
 /* The fence keeps the store in place: the fault handler must find the object exactly while its trace function runs. */
-GC__INLINED void gc__traced_set(uintptr_t object) {
-    gc__traced = object;
+GC__INLINED void gc__traced_set(uintptr_t *traced, uintptr_t object) {
+    *traced = object;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function. The visitor may call that of another object. */
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
-    uintptr_t outer = gc__traced;
-    gc__traced_set(object);
+/* Calls the object's trace function. The visitor may call that of another object. `traced` is where gc__traced is. */
+GC__INLINED void gc__object_trace_at(uintptr_t *traced, uintptr_t object, gc_visitor *visitor) {
+    uintptr_t outer = *traced;
+    gc__traced_set(traced, object);
 #if GC_HAS_MODEL
     GC_MODEL_TRACE((void *)object, visitor);
 #else
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
-    gc__traced_set(outer);
+    gc__traced_set(traced, outer);
 }
+
+GC__FN void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_at(&gc__traced, object, visitor); }
 
 /* Weak entries as walks see them: gc_visit_weak has filled in `entry_bytes`, and `values` if there are none. */
 
@@ -9654,6 +9656,7 @@ typedef struct gc__worker {
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
     bool traces_all; /* a trace function is called for all of its object */
+    uintptr_t *traced; /* while it drains its mark stack: gc__traced of its thread, for which libraries need a call */
     gc__tracer tracer;
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
@@ -11882,6 +11885,10 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
         gc__enqueue(worker, (gc_word *)at, value);
 }
 
+GC__INLINED uintptr_t *gc__worker_traced(const gc__worker *worker) {
+    return worker->traced ? worker->traced : &gc__traced;
+}
+
 #define GC__RUN_OF_VALUES 4 /* added to an object of which a run of words is scanned */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end);
 
@@ -11890,7 +11897,8 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     bool value = gc__flags_value(flags);
-    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
+    uintptr_t object = *gc__worker_traced(worker);
+    if (GC__UNLIKELY(((uintptr_t)slot ^ object) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
             return;
@@ -11902,10 +11910,10 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    bool own = GC_HAS_MODEL && worker->traces_all && gc__in_arena((uintptr_t)slot) && (uintptr_t)slot > gc__traced;
-    size_t index = own ? ((uintptr_t)slot - gc__traced) / sizeof(gc_word) : 0;
+    bool own = GC_HAS_MODEL && worker->traces_all && gc__in_arena((uintptr_t)slot) && (uintptr_t)slot > object;
+    size_t index = own ? ((uintptr_t)slot - object) / sizeof(gc_word) : 0;
     if (index && count > GC__CHUNK && gc__flags_bytes(flags) == 8)
-        gc__scan_chunk(worker, gc__traced + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
+        gc__scan_chunk(worker, object + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
     else
         for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
 }
@@ -12020,7 +12028,7 @@ GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
     worker->trace_calls++;
     if (GC_HAS_MODEL) worker->traces_all = true;
-    gc__object_trace(object, &worker->visitor);
+    gc__object_trace_at(gc__worker_traced(worker), object, &worker->visitor);
     if (GC_HAS_MODEL) worker->traces_all = false;
 }
 
@@ -12300,7 +12308,9 @@ GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer 
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
+    worker->traced = &gc__traced;
     while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, GC__ALONE);
+    worker->traced = NULL;
 }
 
 /* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
@@ -12310,14 +12320,17 @@ GC__FN bool gc__stack_drain_some(gc__worker *worker) {
         gc__stack_drain(worker);
         return true;
     }
+    bool goes_on = true;
+    worker->traced = &gc__traced;
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
-            if (!gc__workers_poll(worker)) return false;
-            if (worker->top == worker->stack) break; /* all of it was shared */
+            goes_on = gc__workers_poll(worker);
+            if (!goes_on || worker->top == worker->stack) break; /* all of it was shared */
         }
         gc__scan_entry(worker, *--worker->top, GC__MANY);
     }
-    return true;
+    worker->traced = NULL;
+    return goes_on;
 }
 
 GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {
@@ -16142,7 +16155,7 @@ GC__COLD bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
-    gc__traced_set(0); /* a fault while reporting is not the trace function's */
+    gc__traced_set(&gc__traced, 0); /* a fault while reporting is not the trace function's */
     fflush(stdout);
     fprintf(stderr, "gc.h: a trace function faults here:\n");
     gc__print_fault(words);

@@ -252,7 +252,7 @@ GC__COLD bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
-    gc__traced_set(0); /* a fault while reporting is not the trace function's */
+    gc__traced_set(&gc__traced, 0); /* a fault while reporting is not the trace function's */
     fflush(stdout);
     fprintf(stderr, "gc.h: a trace function faults here:\n");
     gc__print_fault(words);

@@ -39,22 +39,24 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
 static __thread uintptr_t gc__traced;
 
 /* The fence keeps the store in place: the fault handler must find the object exactly while its trace function runs. */
-GC__INLINED void gc__traced_set(uintptr_t object) {
-    gc__traced = object;
+GC__INLINED void gc__traced_set(uintptr_t *traced, uintptr_t object) {
+    *traced = object;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function. The visitor may call that of another object. */
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
-    uintptr_t outer = gc__traced;
-    gc__traced_set(object);
+/* Calls the object's trace function. The visitor may call that of another object. `traced` is where gc__traced is. */
+GC__INLINED void gc__object_trace_at(uintptr_t *traced, uintptr_t object, gc_visitor *visitor) {
+    uintptr_t outer = *traced;
+    gc__traced_set(traced, object);
 #if GC_HAS_MODEL
     GC_MODEL_TRACE((void *)object, visitor);
 #else
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
-    gc__traced_set(outer);
+    gc__traced_set(traced, outer);
 }
+
+GC__FN void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_at(&gc__traced, object, visitor); }
 
 /* Weak entries as walks see them: gc_visit_weak has filled in `entry_bytes`, and `values` if there are none. */
 

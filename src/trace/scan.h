@@ -139,6 +139,10 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
         gc__enqueue(worker, (gc_word *)at, value);
 }
 
+GC__INLINED uintptr_t *gc__worker_traced(const gc__worker *worker) {
+    return worker->traced ? worker->traced : &gc__traced;
+}
+
 #define GC__RUN_OF_VALUES 4 /* added to an object of which a run of words is scanned */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end);
 
@@ -147,7 +151,8 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     bool value = gc__flags_value(flags);
-    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
+    uintptr_t object = *gc__worker_traced(worker);
+    if (GC__UNLIKELY(((uintptr_t)slot ^ object) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
             return;
@@ -159,10 +164,10 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    bool own = GC_HAS_MODEL && worker->traces_all && gc__in_arena((uintptr_t)slot) && (uintptr_t)slot > gc__traced;
-    size_t index = own ? ((uintptr_t)slot - gc__traced) / sizeof(gc_word) : 0;
+    bool own = GC_HAS_MODEL && worker->traces_all && gc__in_arena((uintptr_t)slot) && (uintptr_t)slot > object;
+    size_t index = own ? ((uintptr_t)slot - object) / sizeof(gc_word) : 0;
     if (index && count > GC__CHUNK && gc__flags_bytes(flags) == 8)
-        gc__scan_chunk(worker, gc__traced + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
+        gc__scan_chunk(worker, object + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
     else
         for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
 }
@@ -277,7 +282,7 @@ GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
     worker->trace_calls++;
     if (GC_HAS_MODEL) worker->traces_all = true;
-    gc__object_trace(object, &worker->visitor);
+    gc__object_trace_at(gc__worker_traced(worker), object, &worker->visitor);
     if (GC_HAS_MODEL) worker->traces_all = false;
 }
 
@@ -557,7 +562,9 @@ GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer 
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
+    worker->traced = &gc__traced;
     while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, GC__ALONE);
+    worker->traced = NULL;
 }
 
 /* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
@@ -567,14 +574,17 @@ GC__FN bool gc__stack_drain_some(gc__worker *worker) {
         gc__stack_drain(worker);
         return true;
     }
+    bool goes_on = true;
+    worker->traced = &gc__traced;
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
-            if (!gc__workers_poll(worker)) return false;
-            if (worker->top == worker->stack) break; /* all of it was shared */
+            goes_on = gc__workers_poll(worker);
+            if (!goes_on || worker->top == worker->stack) break; /* all of it was shared */
         }
         gc__scan_entry(worker, *--worker->top, GC__MANY);
     }
-    return true;
+    worker->traced = NULL;
+    return goes_on;
 }
 
 GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {
