@@ -146,7 +146,7 @@ GC__FN bool gc__budget_take(const void *key, uint64_t now_ns, unsigned per_secon
     uint64_t *budget = &gc__the_profile.budgets[((uintptr_t)key >> 4) * 0x9E3779B97F4A7C15u >> 54];
     uint64_t before = __atomic_load_n(budget, __ATOMIC_RELAXED), after;
     do {
-        after = (before >> 32 << 32 == second ? before : second) + 1;
+        after = gc__max(before, second) + 1;
         if ((uint32_t)after > per_second) return false;
     } while (!__atomic_compare_exchange_n(budget, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return true;

@@ -26,6 +26,7 @@ done
 declined() {
     case $1 in
     test_code_[^r]* | test_code_return | test_jit_assembler) echo 'it runs compiled code, which is for x86-64' ;;
+    test_profile_pages | test_snapshot) echo 'it reads its files by a Perl script' ;;
     test_left_out) echo 'it is a test of the collector without what can be left out' ;;
     esac
 }

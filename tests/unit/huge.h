@@ -61,7 +61,7 @@ static void become_old(bool marking) {
 /* Its elements are scanned in the pages that were written to, however many others lie between. Verification would read, and so
    map, all of them. */
 static void scattered(void) {
-    enum { NODES = 64 };
+    enum { NODES = 8 }; /* pages of 64 KiB lie between two of them */
     vector *huge = NULL;
     GC_ROOTS(gc, huge);
     for (int round = 0; round < 2; round++) {

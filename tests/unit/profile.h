@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../fixture.h"
+#include "folders.h"
 #include "gc_profile.h"
 
 typedef struct small {
@@ -23,9 +24,7 @@ static inline const char *profile_file(const char *name) {
 }
 
 static inline void profile_clean(void) {
-    char command[96];
-    snprintf(command, sizeof command, "rm -rf %s", profile_folder);
-    if (*profile_folder && system(command) != 0) abort();
+    if (*profile_folder && !remove_folder(profile_folder)) abort();
 }
 
 /* A file's text, which the caller frees; empty if there is none. */

@@ -2,7 +2,7 @@
    replacement; and that what is given back to the system beyond large objects' ends is whole when it is used again. */
 #include "../fixture.h"
 
-#define PAGE ((size_t)4096)
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 #define SPARE_PERCENT 12
 
 static const gc_options plain = {0};
@@ -59,7 +59,7 @@ static void refills(size_t dead_every) {
 
 /* From 16 bytes to 64 MB; on both sides of what is large, of pages and of regions. */
 static void waste(void) {
-    static const size_t edges[] = {GC_LARGE_BYTES / 2, GC_LARGE_BYTES, 2 * GC_LARGE_BYTES, GC_REGION_BYTES, GC_REGION_BYTES + PAGE,
+    const size_t edges[] = {GC_LARGE_BYTES / 2, GC_LARGE_BYTES, 2 * GC_LARGE_BYTES, GC_REGION_BYTES, GC_REGION_BYTES + PAGE,
                                    2 * GC_REGION_BYTES, 7 * GC_REGION_BYTES, (size_t)64 << 20};
     for (size_t size = 32; size < GC_LARGE_BYTES / 2; size = size * 5 / 8 * 8) fills(size, plain);
     for (size_t e = 0; e < sizeof edges / sizeof *edges; e++)

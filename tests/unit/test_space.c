@@ -7,6 +7,7 @@
 #include "gc.h"
 
 #include "../fixture.h"
+#include "folders.h"
 
 #define LIVE_REGIONS 24
 #define LEAST_BYTES ((size_t)256)
@@ -536,10 +537,10 @@ static void lists_counted(void) {
 static char root[] = "/tmp/test_space.XXXXXX";
 
 static void write_file(const char *file, const char *text) {
-    char name[500], command[600];
+    char name[500];
     snprintf(name, sizeof name, "%s%s", root, file);
-    snprintf(command, sizeof command, "mkdir -p $(dirname %s)", name);
-    FILE *out = system(command) == 0 ? fopen(name, "w") : NULL;
+    make_folders(name);
+    FILE *out = fopen(name, "w");
     if (!out) printf("Bail out! cannot write %s\n", name), exit(2);
     fputs(text, out);
     fclose(out);
@@ -644,7 +645,6 @@ static void processors_by_quota(void) {
 }
 
 static void in_container(void) {
-    char command[100];
     if (!mkdtemp(root)) printf("Bail out! cannot make %s\n", root), exit(2);
     gc__os_root = root;
     in_second_version();
@@ -667,8 +667,7 @@ static void in_container(void) {
     in_first_version();
     processors_by_quota();
     gc__os_root = "";
-    snprintf(command, sizeof command, "rm -r %s", root);
-    ok(system(command) == 0, "the folder is removed");
+    ok(remove_folder(root), "the folder is removed");
 }
 
 /* Where room is made of the slack behind an array that grows into it, what it takes of that is spare, and counted as such. */

@@ -524,6 +524,11 @@ static const char *frame_name(const gc__profile *profile, uint32_t frame) {
     return gc__profile_text(profile, profile->frames[frame].name);
 }
 
+#ifdef __x86_64__
+#define VDSO_CLOCK "__vdso_clock_gettime"
+#else
+#define VDSO_CLOCK "__kernel_clock_gettime"
+#endif
 static void names(void) {
     gc__profile profile;
     gc__profile_open(&profile);
@@ -547,7 +552,7 @@ static void names(void) {
         gc__symbols list;
         if (strcmp(gc__profile_text(&profile, profile.modules[i].file), GC__OS_NO_FILE) != 0) continue;
         if (!gc__names_open(&profile, i, &list)) continue;
-        for (size_t j = 0; j < list.count; j++) vdso |= strcmp(list.list[j].name, "__vdso_clock_gettime") == 0;
+        for (size_t j = 0; j < list.count; j++) vdso |= strcmp(list.list[j].name, VDSO_CLOCK) == 0;
         gc__symbols_close(&list);
     }
     ok(vdso || !getauxval(AT_SYSINFO_EHDR), "the functions of the vdso have names");
