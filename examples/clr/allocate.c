@@ -4,6 +4,7 @@
 
 #include "finalize.h"
 #include "report.h"
+#include "settings.h"
 
 static gc_thread **thread_of(alloc_context *context) { return (gc_thread **)&context->reserved[0]; }
 
@@ -43,6 +44,7 @@ uintptr_t allocate(alloc_context *context, size_t bytes, uint32_t flags) {
     gc_thread *thread = allocate_thread(context);
     if (!thread) return 0;
     allocate_close(context, NULL); /* a collection may do the same meanwhile */
+    settings_pace();
     void *object = gc_new_with(thread, NULL, bytes, flags & ALLOC_PINNED ? GC_NEW_FIXED : 0);
     bool registered = !object || !(flags & ALLOC_FINALIZE) || finalize_register(thread, clr_of(object));
     context_open(context, thread);

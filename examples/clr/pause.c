@@ -6,6 +6,7 @@
 #include "handle.h"
 #include "loader.h"
 #include "report.h"
+#include "settings.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -121,6 +122,7 @@ static void collection_traced(void *host, const gc_collection *collection) {
 static void record(const gc_collection *collection) {
     pause_record now = {.number = collection->number, .pause_ns = collection->pause_ns, .generation = generation};
     gc_heap_stats(heap, &now.stats);
+    if (generation == 2) settings_note_live(now.stats.live_bytes);
     now.compacted = collection->moved_bytes != 0;
     now.concurrent = now.stats.concurrent_finished != records[0].stats.concurrent_finished;
     now.total_ns = now.stats.pause_total_ns;

@@ -14,6 +14,11 @@
 /* With a shorter goal nurseries are so small that more objects outlive them. */
 #define PAUSE_GOAL_US 20000
 
+/* A heap grows by twice what lives, up to this, and beyond by what lives: the runtime's own collector lets small heaps grow more. */
+#define FAST_GROWTH_BYTES ((size_t)160 << 20)
+#define FAST_GROWTH_PERCENT 200
+
+static unsigned growth_percent, growth_percent_due; /* atomic; 0: of heaps that are marked beside the program, which hold more anyway */
 static uint64_t started_ns, limit_bytes;
 static int64_t reports;
 
@@ -37,6 +42,24 @@ size_t settings_limit(void) {
     return (size_t)bytes;
 }
 
+void settings_note_live(size_t bytes) {
+    size_t percent = FAST_GROWTH_BYTES / (bytes / 100 + 1) / 25 * 25; /* in steps, since a change stops the runtime's threads */
+    if (percent > FAST_GROWTH_PERCENT) percent = FAST_GROWTH_PERCENT;
+    if (percent < 100) percent = 100;
+    __atomic_store_n(&growth_percent_due, (unsigned)percent, __ATOMIC_RELAXED);
+}
+
+void settings_pace(void) {
+    unsigned percent = __atomic_load_n(&growth_percent_due, __ATOMIC_RELAXED);
+    gc_pacing pacing;
+    unsigned now = __atomic_load_n(&growth_percent, __ATOMIC_RELAXED);
+    if (!now || percent == now) return;
+    __atomic_store_n(&growth_percent, percent, __ATOMIC_RELAXED);
+    gc_heap_pacing(heap, &pacing);
+    pacing.growth_percent = percent;
+    gc_heap_set_pacing(heap, &pacing);
+}
+
 void settings_read(gc_options *options) {
     started_ns = clock_now();
     options->heap_bytes_max = settings_limit();
@@ -46,7 +69,10 @@ void settings_read(gc_options *options) {
     bool concurrent = false; /* it takes more of the processors, and of memory, than a program may expect that did not ask */
     runtime_bool_setting("gcConcurrent", "System.GC.Concurrent", &concurrent);
     options->concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
-    if (concurrent) options->pause_goal_us = PAUSE_GOAL_US;
+    if (concurrent)
+        options->pause_goal_us = PAUSE_GOAL_US;
+    else
+        options->growth_percent = growth_percent = growth_percent_due = FAST_GROWTH_PERCENT;
     options->growth_bytes_min = SMALL_HEAP_BYTES;
     options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
     options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);

@@ -4,6 +4,9 @@
 #include "collector.h"
 
 void settings_read(gc_options *options);
+/* What lives after a full collection says by how much the heap may grow. That changes at the next call of settings_pace. */
+void settings_note_live(size_t bytes);
+void settings_pace(void);
 size_t settings_limit(void);      /* what the heap may hold; 0: the container's share, if any */
 uint64_t settings_memory(void);   /* bytes that the process may have */
 uint64_t settings_load(void);     /* bytes of these that are in use */
