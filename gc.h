@@ -6264,7 +6264,7 @@ GC__INLINED void gc__traced_set(uintptr_t *traced, uintptr_t object) {
 }
 
 /* Calls the object's trace function. The visitor may call that of another object. `traced` is where gc__traced is. */
-GC__INLINED void gc__object_trace_at(uintptr_t *traced, uintptr_t object, gc_visitor *visitor) {
+GC__INLINED void gc__object_trace(uintptr_t *traced, uintptr_t object, gc_visitor *visitor) {
     uintptr_t outer = *traced;
     gc__traced_set(traced, object);
 #if GC_HAS_MODEL
@@ -6274,8 +6274,6 @@ GC__INLINED void gc__object_trace_at(uintptr_t *traced, uintptr_t object, gc_vis
 #endif
     gc__traced_set(traced, outer);
 }
-
-GC__FN void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_at(&gc__traced, object, visitor); }
 
 /* Weak entries as walks see them: gc_visit_weak has filled in `entry_bytes`, and `values` if there are none. */
 
@@ -6430,7 +6428,7 @@ GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
     gc__slots_of(object, gc__slot_visit, visitor);
     if (!gc__object_type(object)->trace) return;
 #endif
-    gc__object_trace(object, visitor);
+    gc__object_trace(&gc__traced, object, visitor);
 }
 
 /* Passes slots to a visitor that does not know entries and stacks. */
@@ -9656,7 +9654,7 @@ typedef struct gc__worker {
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
     bool traces_all; /* a trace function is called for all of its object */
-    uintptr_t *traced; /* while it drains its mark stack: gc__traced of its thread, for which libraries need a call */
+    uintptr_t *traced; /* GC_HAS_MODEL: gc__traced, for which a library must call a function, while the mark stack is drained */
     gc__tracer tracer;
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
@@ -11885,9 +11883,7 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
         gc__enqueue(worker, (gc_word *)at, value);
 }
 
-GC__INLINED uintptr_t *gc__worker_traced(const gc__worker *worker) {
-    return worker->traced ? worker->traced : &gc__traced;
-}
+GC__FN uintptr_t *gc__traced_by(gc__worker *worker) { return GC_HAS_MODEL && worker->traced ? worker->traced : &gc__traced; }
 
 #define GC__RUN_OF_VALUES 4 /* added to an object of which a run of words is scanned */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end);
@@ -11897,7 +11893,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     bool value = gc__flags_value(flags);
-    uintptr_t object = *gc__worker_traced(worker);
+    uintptr_t object = *gc__traced_by(worker);
     if (GC__UNLIKELY(((uintptr_t)slot ^ object) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
@@ -11985,7 +11981,7 @@ GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace(object, &part.visitor);
+    gc__object_trace(&gc__traced, object, &part.visitor);
 }
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */
@@ -12004,7 +12000,7 @@ GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
     } else {
         gc__part_visitor part = {{gc__trace_visit_ranges}, worker, 0, 0, all};
         worker->trace_calls++;
-        gc__object_trace(all->object, &part.visitor);
+        gc__object_trace(&gc__traced, all->object, &part.visitor);
     }
     all->count = 0;
     worker->edges = edges;
@@ -12028,7 +12024,7 @@ GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
     worker->trace_calls++;
     if (GC_HAS_MODEL) worker->traces_all = true;
-    gc__object_trace_at(gc__worker_traced(worker), object, &worker->visitor);
+    gc__object_trace(gc__traced_by(worker), object, &worker->visitor);
     if (GC_HAS_MODEL) worker->traces_all = false;
 }
 
@@ -12185,7 +12181,7 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     gc__marker *marker = worker->heap->marker;
     bool may = gc__shade_may_trace(worker->heap, object);
     gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false};
-    if (may) gc__object_trace(object, &concurrent.part.visitor);
+    if (may) gc__object_trace(&gc__traced, object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
     else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count > marker->table_next + (marker->table_from != 0) &&
@@ -12237,10 +12233,7 @@ GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_traced(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
-    (void)tracer;
-    gc__scan_traced(worker, object);
-}
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer by) { (void)by, gc__scan_traced(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__trace_range(worker, object, from, to);
@@ -12308,29 +12301,23 @@ GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer 
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
-    worker->traced = &gc__traced;
+    if (GC_HAS_MODEL) worker->traced = &gc__traced;
     while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, GC__ALONE);
-    worker->traced = NULL;
+    if (GC_HAS_MODEL) worker->traced = NULL;
 }
 
 /* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
    holds. */
 GC__FN bool gc__stack_drain_some(gc__worker *worker) {
-    if (!gc__is_many(worker)) {
-        gc__stack_drain(worker);
-        return true;
-    }
-    bool goes_on = true;
-    worker->traced = &gc__traced;
+    if (!gc__is_many(worker)) return gc__stack_drain(worker), true;
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
-            goes_on = gc__workers_poll(worker);
-            if (!goes_on || worker->top == worker->stack) break; /* all of it was shared */
+            if (!gc__workers_poll(worker)) return false;
+            if (worker->top == worker->stack) break; /* all of it was shared */
         }
         gc__scan_entry(worker, *--worker->top, GC__MANY);
     }
-    worker->traced = NULL;
-    return goes_on;
+    return true;
 }
 
 GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {

@@ -2088,7 +2088,7 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
 /* Returns which slices of that stretch of the table are not clean, as bits. */
 GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
     gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes, NULL}, heap, 0};
-    gc__object_trace(table, &precleaner.part.visitor);
+    gc__object_trace(&gc__traced, table, &precleaner.part.visitor);
     return precleaner.left;
 }
 

@@ -5858,7 +5858,7 @@ GC__FN void gc__snapshot_slots(gc__snapshot *snapshot, uintptr_t object) {
     gc__slots_of(object, gc__snapshot_masked, snapshot);
     if (!gc__object_type(object)->trace) return;
 #endif
-    gc__object_trace(object, &snapshot->visitor);
+    gc__object_trace(&gc__traced, object, &snapshot->visitor);
 }
 
 /* What dependent handles have the holder keep. Objects come by their addresses, as those pairs do. */

@@ -45,7 +45,7 @@ GC__INLINED void gc__traced_set(uintptr_t *traced, uintptr_t object) {
 }
 
 /* Calls the object's trace function. The visitor may call that of another object. `traced` is where gc__traced is. */
-GC__INLINED void gc__object_trace_at(uintptr_t *traced, uintptr_t object, gc_visitor *visitor) {
+GC__INLINED void gc__object_trace(uintptr_t *traced, uintptr_t object, gc_visitor *visitor) {
     uintptr_t outer = *traced;
     gc__traced_set(traced, object);
 #if GC_HAS_MODEL
@@ -55,8 +55,6 @@ GC__INLINED void gc__object_trace_at(uintptr_t *traced, uintptr_t object, gc_vis
 #endif
     gc__traced_set(traced, outer);
 }
-
-GC__FN void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_at(&gc__traced, object, visitor); }
 
 /* Weak entries as walks see them: gc_visit_weak has filled in `entry_bytes`, and `values` if there are none. */
 
@@ -211,7 +209,7 @@ GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
     gc__slots_of(object, gc__slot_visit, visitor);
     if (!gc__object_type(object)->trace) return;
 #endif
-    gc__object_trace(object, visitor);
+    gc__object_trace(&gc__traced, object, visitor);
 }
 
 /* Passes slots to a visitor that does not know entries and stacks. */

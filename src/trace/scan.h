@@ -139,9 +139,7 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
         gc__enqueue(worker, (gc_word *)at, value);
 }
 
-GC__INLINED uintptr_t *gc__worker_traced(const gc__worker *worker) {
-    return worker->traced ? worker->traced : &gc__traced;
-}
+GC__FN uintptr_t *gc__traced_by(gc__worker *worker) { return GC_HAS_MODEL && worker->traced ? worker->traced : &gc__traced; }
 
 #define GC__RUN_OF_VALUES 4 /* added to an object of which a run of words is scanned */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end);
@@ -151,7 +149,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     bool value = gc__flags_value(flags);
-    uintptr_t object = *gc__worker_traced(worker);
+    uintptr_t object = *gc__traced_by(worker);
     if (GC__UNLIKELY(((uintptr_t)slot ^ object) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
@@ -239,7 +237,7 @@ GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace(object, &part.visitor);
+    gc__object_trace(&gc__traced, object, &part.visitor);
 }
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */
@@ -258,7 +256,7 @@ GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
     } else {
         gc__part_visitor part = {{gc__trace_visit_ranges}, worker, 0, 0, all};
         worker->trace_calls++;
-        gc__object_trace(all->object, &part.visitor);
+        gc__object_trace(&gc__traced, all->object, &part.visitor);
     }
     all->count = 0;
     worker->edges = edges;
@@ -282,7 +280,7 @@ GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
     worker->trace_calls++;
     if (GC_HAS_MODEL) worker->traces_all = true;
-    gc__object_trace_at(gc__worker_traced(worker), object, &worker->visitor);
+    gc__object_trace(gc__traced_by(worker), object, &worker->visitor);
     if (GC_HAS_MODEL) worker->traces_all = false;
 }
 
@@ -439,7 +437,7 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     gc__marker *marker = worker->heap->marker;
     bool may = gc__shade_may_trace(worker->heap, object);
     gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false};
-    if (may) gc__object_trace(object, &concurrent.part.visitor);
+    if (may) gc__object_trace(&gc__traced, object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
     else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count > marker->table_next + (marker->table_from != 0) &&
@@ -491,10 +489,7 @@ GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_traced(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
-    (void)tracer;
-    gc__scan_traced(worker, object);
-}
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer by) { (void)by, gc__scan_traced(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__trace_range(worker, object, from, to);
@@ -562,29 +557,23 @@ GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer 
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
-    worker->traced = &gc__traced;
+    if (GC_HAS_MODEL) worker->traced = &gc__traced;
     while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, GC__ALONE);
-    worker->traced = NULL;
+    if (GC_HAS_MODEL) worker->traced = NULL;
 }
 
 /* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
    holds. */
 GC__FN bool gc__stack_drain_some(gc__worker *worker) {
-    if (!gc__is_many(worker)) {
-        gc__stack_drain(worker);
-        return true;
-    }
-    bool goes_on = true;
-    worker->traced = &gc__traced;
+    if (!gc__is_many(worker)) return gc__stack_drain(worker), true;
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
-            goes_on = gc__workers_poll(worker);
-            if (!goes_on || worker->top == worker->stack) break; /* all of it was shared */
+            if (!gc__workers_poll(worker)) return false;
+            if (worker->top == worker->stack) break; /* all of it was shared */
         }
         gc__scan_entry(worker, *--worker->top, GC__MANY);
     }
-    worker->traced = NULL;
-    return goes_on;
+    return true;
 }
 
 GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {

@@ -79,7 +79,7 @@ typedef struct gc__worker {
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
     bool traces_all; /* a trace function is called for all of its object */
-    uintptr_t *traced; /* while it drains its mark stack: gc__traced of its thread, for which libraries need a call */
+    uintptr_t *traced; /* GC_HAS_MODEL: gc__traced, for which a library must call a function, while the mark stack is drained */
     gc__tracer tracer;
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
