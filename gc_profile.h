@@ -3896,10 +3896,13 @@ GC_API void gc_profile_code_remove(const void *start) {
 /* Maps the file of a module; what is no file is copied. False: it cannot be. */
 GC__FN bool gc__names_map(const gc__profile_module *module, const char *path, gc__image *image) {
     if (strcmp(path, GC__OS_NO_FILE) != 0) return !gc__image_map(path, image);
-    size_t bytes = module->end - (module->start - module->offset);
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)(module->start - module->offset);
+    size_t bytes = module->end - (uintptr_t)header, all = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
+    /* The list of sections may lie in pages behind the code. */
+    if (all > bytes && gc__os_is_mapped(header, all)) bytes = all;
     void *copy = gc__os_map(bytes);
     if (!copy) return false;
-    memcpy(copy, (const void *)(module->start - module->offset), bytes);
+    memcpy(copy, header, bytes);
     image->bytes = (const uint8_t *)copy;
     image->size = bytes;
     return true;
