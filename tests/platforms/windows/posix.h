@@ -10,6 +10,8 @@ enum { SIGBUS = 100, SIGKILL, SIGURG, SIGUSR1, SIGALRM, SIGTRAP };
 static inline const char *strsignal(int number) {
     return number == SIGSEGV ? "Segmentation fault" : number == SIGABRT ? "Aborted" : "a signal";
 }
+enum { _SC_PAGESIZE = 30 };
+static inline long sysconf(int name) { return name == _SC_PAGESIZE ? 4096 : -1; }
 static inline int mlock(const void *memory, size_t bytes) { return (void)memory, (void)bytes, -1; }
 static inline int setenv(const char *name, const char *value, int replaces) {
     return replaces || !getenv(name) ? _putenv_s(name, value) : 0;
