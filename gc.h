@@ -7286,7 +7286,7 @@ GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
 struct gc__profiler {
     /* Called when a window is about to be extended by `extra` bytes, of which the object to be allocated needs
        `needed`. Returns how far to extend it: less than `extra`, if a sampled byte comes before that. raw: 1 for the
-       raw window, 2 for a large object. */
+       raw window, 2 for an object that is large or never moves, for which nothing more is given. */
     size_t (*extend)(gc_thread *thread, int raw, size_t room, size_t needed, size_t extra);
     /* The last `bytes` by which a window was extended are not used. May be called by another thread for a stopped
        one. */
@@ -8168,9 +8168,9 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     if (!gc__stress_of(heap) && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
     const gc__profiler *profiler = gc__profiler_of(heap);
-    if (GC__UNLIKELY(profiler != NULL) && !window->region->fixed) {
-        size_t room = gc__window_room(window);
-        extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
+    if (GC__UNLIKELY(profiler != NULL)) {
+        size_t room = gc__window_room(window), more = bytes - room;
+        extra = window->region->fixed ? more : profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, more, extra);
     }
     gc__region *region = window->region;
     uintptr_t from = (uintptr_t)window->limit, to = from + extra;
@@ -12143,8 +12143,8 @@ GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bo
 
 GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
-    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
     gc__worker *worker = concurrent->part.worker;
+    uintptr_t object = *gc__traced_by(worker), offset = (uintptr_t)slot - object, bytes = gc__object_bytes(object);
     size_t first;
     bool value = gc__flags_value(flags);
     if (flags & GC__SLOT_ENTRIES) {
@@ -12181,7 +12181,7 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     gc__marker *marker = worker->heap->marker;
     bool may = gc__shade_may_trace(worker->heap, object);
     gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false};
-    if (may) gc__object_trace(&gc__traced, object, &concurrent.part.visitor);
+    if (may) gc__object_trace(gc__traced_by(worker), object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
     else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count > marker->table_next + (marker->table_from != 0) &&
@@ -12220,12 +12220,11 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
 
 /* Enqueues the slots that the object's trace function reports, or has another thread do so. */
 GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
-    if (gc__is_concurrent(worker)) {
+    bool marks = gc__is_concurrent(worker);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE) && !marks) gc__shade_waits(worker, object);
+    if (marks)
         gc__trace_concurrently(worker, object);
-        return;
-    }
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
-    if (gc__trace_is_for_host(worker))
+    else if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
     else
         gc__object_trace_all(worker, object);
@@ -13292,15 +13291,15 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__worker *worker = &heap->marker->worker;
-    const gc__words *seen = &heap->marker->seen;
-    if (!heap->marking) return false;
-    for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (GC__LIKELY(worker->top != worker->stack && seen->count <= GC__SEEN_MOST))
+    bool more = heap->marking;
+    if (GC_HAS_MODEL) worker->traced = &gc__traced;
+    for (; more && steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--)
+        if (GC__LIKELY(worker->top != worker->stack && heap->marker->seen.count <= GC__SEEN_MOST))
             gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
-        else if (!gc__marker_refill(heap))
-            return false;
-    }
-    return true;
+        else
+            more = gc__marker_refill(heap);
+    if (GC_HAS_MODEL) worker->traced = NULL;
+    return more;
 }
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */
@@ -18823,20 +18822,21 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     bool zeroed = kind != GC__FOR_RAW;
     gc_window *window = gc__window_for(thread, kind);
+    void *large = NULL;
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
-        void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
+        if (bytes > GC_LARGE_BYTES) large = gc__allocate_large(heap, bytes, zeroed);
         gc__local_spans *spans = &gc__record(thread)->local_spans;
         bool opened = bytes <= GC_LARGE_BYTES;
         if (opened && kind == GC__FOR_FIXED) opened = gc__fixed_open(heap, window, bytes);
         else if (opened) opened = gc__allocation_open(heap, spans, window, zeroed, bytes);
         gc__heap_unlock(heap);
-        const gc__profiler *profiler = gc__profiler_of(heap);
-        if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
-        if (bytes > GC_LARGE_BYTES) return large;
-        if (!opened) return kind == GC__FOR_FIXED ? NULL : gc__allocate_in_other(thread, bytes, zeroed);
+        if (!opened && !large)
+            return bytes > GC_LARGE_BYTES || kind == GC__FOR_FIXED ? NULL : gc__allocate_in_other(thread, bytes, zeroed);
     }
-    return gc__window_allocate(heap, window, bytes, zeroed);
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL) && (large || kind == GC__FOR_FIXED)) profiler->extend(thread, 2, 0, bytes, bytes);
+    return large ? large : gc__window_allocate(heap, window, bytes, zeroed);
 }
 
 GC__COLD void gc__stress_at_allocation(gc_thread *thread) {

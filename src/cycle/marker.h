@@ -197,15 +197,15 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__worker *worker = &heap->marker->worker;
-    const gc__words *seen = &heap->marker->seen;
-    if (!heap->marking) return false;
-    for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (GC__LIKELY(worker->top != worker->stack && seen->count <= GC__SEEN_MOST))
+    bool more = heap->marking;
+    if (GC_HAS_MODEL) worker->traced = &gc__traced;
+    for (; more && steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--)
+        if (GC__LIKELY(worker->top != worker->stack && heap->marker->seen.count <= GC__SEEN_MOST))
             gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
-        else if (!gc__marker_refill(heap))
-            return false;
-    }
-    return true;
+        else
+            more = gc__marker_refill(heap);
+    if (GC_HAS_MODEL) worker->traced = NULL;
+    return more;
 }
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */

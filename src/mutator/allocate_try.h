@@ -95,20 +95,21 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     bool zeroed = kind != GC__FOR_RAW;
     gc_window *window = gc__window_for(thread, kind);
+    void *large = NULL;
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
-        void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
+        if (bytes > GC_LARGE_BYTES) large = gc__allocate_large(heap, bytes, zeroed);
         gc__local_spans *spans = &gc__record(thread)->local_spans;
         bool opened = bytes <= GC_LARGE_BYTES;
         if (opened && kind == GC__FOR_FIXED) opened = gc__fixed_open(heap, window, bytes);
         else if (opened) opened = gc__allocation_open(heap, spans, window, zeroed, bytes);
         gc__heap_unlock(heap);
-        const gc__profiler *profiler = gc__profiler_of(heap);
-        if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
-        if (bytes > GC_LARGE_BYTES) return large;
-        if (!opened) return kind == GC__FOR_FIXED ? NULL : gc__allocate_in_other(thread, bytes, zeroed);
+        if (!opened && !large)
+            return bytes > GC_LARGE_BYTES || kind == GC__FOR_FIXED ? NULL : gc__allocate_in_other(thread, bytes, zeroed);
     }
-    return gc__window_allocate(heap, window, bytes, zeroed);
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL) && (large || kind == GC__FOR_FIXED)) profiler->extend(thread, 2, 0, bytes, bytes);
+    return large ? large : gc__window_allocate(heap, window, bytes, zeroed);
 }
 
 GC__COLD void gc__stress_at_allocation(gc_thread *thread) {

@@ -18,7 +18,7 @@ enum {
     GC__RAW,
     GC__LARGE_OBJECTS,
     GC__STREAMS
-}; /* of allocated bytes: a thread's windows, large objects */
+}; /* of allocated bytes: a thread's windows, objects that are large or never move */
 
 /* What happened on a thread, as its buffer has it. The call stack follows, as words, and then the name of the object's type.
    The word of a native frame is its pc. That of a frame of the host's language has bit 63 set, the lengths of the

@@ -9,7 +9,7 @@
 struct gc__profiler {
     /* Called when a window is about to be extended by `extra` bytes, of which the object to be allocated needs
        `needed`. Returns how far to extend it: less than `extra`, if a sampled byte comes before that. raw: 1 for the
-       raw window, 2 for a large object. */
+       raw window, 2 for an object that is large or never moves, for which nothing more is given. */
     size_t (*extend)(gc_thread *thread, int raw, size_t room, size_t needed, size_t extra);
     /* The last `bytes` by which a window was extended are not used. May be called by another thread for a stopped
        one. */

@@ -252,9 +252,9 @@ GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed,
     if (!gc__stress_of(heap) && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
     const gc__profiler *profiler = gc__profiler_of(heap);
-    if (GC__UNLIKELY(profiler != NULL) && !window->region->fixed) {
-        size_t room = gc__window_room(window);
-        extra = profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, bytes - room, extra);
+    if (GC__UNLIKELY(profiler != NULL)) {
+        size_t room = gc__window_room(window), more = bytes - room;
+        extra = window->region->fixed ? more : profiler->extend(gc__window_thread(window, zeroed), !zeroed, room, more, extra);
     }
     gc__region *region = window->region;
     uintptr_t from = (uintptr_t)window->limit, to = from + extra;

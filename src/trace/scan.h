@@ -399,8 +399,8 @@ GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bo
 
 GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
-    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
     gc__worker *worker = concurrent->part.worker;
+    uintptr_t object = *gc__traced_by(worker), offset = (uintptr_t)slot - object, bytes = gc__object_bytes(object);
     size_t first;
     bool value = gc__flags_value(flags);
     if (flags & GC__SLOT_ENTRIES) {
@@ -437,7 +437,7 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
     gc__marker *marker = worker->heap->marker;
     bool may = gc__shade_may_trace(worker->heap, object);
     gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false};
-    if (may) gc__object_trace(&gc__traced, object, &concurrent.part.visitor);
+    if (may) gc__object_trace(gc__traced_by(worker), object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
     else if (concurrent.has_entries && !(GC__HAS_PAGES && marker->tables.count > marker->table_next + (marker->table_from != 0) &&
@@ -476,12 +476,11 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
 
 /* Enqueues the slots that the object's trace function reports, or has another thread do so. */
 GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
-    if (gc__is_concurrent(worker)) {
+    bool marks = gc__is_concurrent(worker);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE) && !marks) gc__shade_waits(worker, object);
+    if (marks)
         gc__trace_concurrently(worker, object);
-        return;
-    }
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
-    if (gc__trace_is_for_host(worker))
+    else if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
     else
         gc__object_trace_all(worker, object);
