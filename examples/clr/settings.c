@@ -14,9 +14,12 @@
 /* With a shorter goal nurseries are so small that more objects outlive them. */
 #define PAUSE_GOAL_US 20000
 
-/* A heap grows by twice what lives, up to this, and beyond by what lives: the runtime's own collector lets small heaps grow more. */
-#define FAST_GROWTH_BYTES ((size_t)160 << 20)
+/* The larger a heap, the smaller is the part of it by which it grows, as with the runtime's own collector: twice what lives, up to
+   FAST_GROWTH_BYTES; more than that as much as lives; and from LARGE_HEAP_BYTES on three quarters of it. */
+#define FAST_GROWTH_BYTES ((size_t)192 << 20)
 #define FAST_GROWTH_PERCENT 200
+#define LARGE_HEAP_BYTES ((size_t)512 << 20)
+#define LARGE_GROWTH_PERCENT 75
 
 static unsigned growth_percent, growth_percent_due; /* atomic; 0: of heaps that are marked beside the program, which hold more anyway */
 static uint64_t started_ns, limit_bytes;
@@ -45,19 +48,20 @@ size_t settings_limit(void) {
 void settings_note_live(size_t bytes) {
     size_t percent = FAST_GROWTH_BYTES / (bytes / 100 + 1) / 25 * 25; /* in steps, since a change stops the runtime's threads */
     if (percent > FAST_GROWTH_PERCENT) percent = FAST_GROWTH_PERCENT;
-    if (percent < 100) percent = 100;
+    size_t least = bytes < LARGE_HEAP_BYTES ? 100 : LARGE_GROWTH_PERCENT;
+    if (percent < least) percent = least;
     __atomic_store_n(&growth_percent_due, (unsigned)percent, __ATOMIC_RELAXED);
 }
 
 void settings_pace(void) {
-    unsigned percent = __atomic_load_n(&growth_percent_due, __ATOMIC_RELAXED);
+    static char pacing_lock;
+    unsigned due = __atomic_load_n(&growth_percent_due, __ATOMIC_RELAXED), now = __atomic_load_n(&growth_percent, __ATOMIC_RELAXED);
     gc_pacing pacing;
-    unsigned now = __atomic_load_n(&growth_percent, __ATOMIC_RELAXED);
-    if (!now || percent == now) return;
-    __atomic_store_n(&growth_percent, percent, __ATOMIC_RELAXED);
+    if (!now || due == now || __atomic_test_and_set(&pacing_lock, __ATOMIC_ACQUIRE)) return;
     gc_heap_pacing(heap, &pacing);
-    pacing.growth_percent = percent;
-    gc_heap_set_pacing(heap, &pacing);
+    pacing.growth_percent = due;
+    if (gc_heap_set_pacing(heap, &pacing) == GC_OK) __atomic_store_n(&growth_percent, due, __ATOMIC_RELAXED);
+    __atomic_clear(&pacing_lock, __ATOMIC_RELEASE);
 }
 
 void settings_read(gc_options *options) {

@@ -12,7 +12,7 @@ GC__FN bool gc__names_map(const gc__profile_module *module, const char *path, gc
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)(module->start - module->offset);
     size_t bytes = module->end - (uintptr_t)header, all = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
     /* The list of sections may lie in pages behind the code. */
-    if (all > bytes && gc__os_is_mapped(header, all)) bytes = all;
+    if (all > bytes && (errno = 0, gc__os_is_mapped(header, all)) && !errno) bytes = all;
     void *copy = gc__os_map(bytes);
     if (!copy) return false;
     memcpy(copy, header, bytes);
