@@ -28,7 +28,6 @@ static inline void limit_space(size_t more) {
 }
 
 /* Whether the system keeps such a limit, which an emulator does not. */
-
 static inline bool space_can_be_limited(void) {
     struct rlimit before, is = {0, 0};
     getrlimit(RLIMIT_AS, &before);

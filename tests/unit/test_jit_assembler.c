@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "../../examples/jit/assembler.c"
 #include "../tap.h"
+#include "folders.h"
 
 static uint64_t seed = 20111;
 
@@ -200,8 +201,7 @@ int main(void) {
     asm_text(&a, &a.instructions[a.instruction_count - 1], text, sizeof text);
     ok(strcmp(text, "nop  # for rest") == 0, "a comment ends the text: %s", text);
 
-    snprintf(path, sizeof path, "rm -r '%s'", directory);
-    ok(system(path) == 0, "its files are gone");
+    ok(remove_folder(directory), "its files are gone");
     free(bytes);
     asm_free(&a);
     return done();

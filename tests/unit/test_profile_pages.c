@@ -6,6 +6,7 @@
 #include <locale.h>
 
 #include "../fixture.h"
+#include "folders.h"
 #include "profile_model.h"
 
 static char text[1 << 20];
@@ -78,8 +79,7 @@ static void decimal_commas(void) {
         diag("no locale with decimal commas can be made here");
     setlocale(LC_NUMERIC, "C");
     unsetenv("LOCPATH");
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    if (system(command) != 0) abort();
+    if (!remove_folder(folder)) abort();
 }
 
 /* Nothing at all, and one heap that was never collected. */
