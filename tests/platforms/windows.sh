@@ -436,10 +436,10 @@ if wants random; then
         grep -m 3 -hE 'error|undefined|^not ok|^# op' "$dir/log" "$dir/out" "$dir/err" >&2
     }
     random 'the default' -DGC_REGION_SHIFT=18 -O2
-    random 'small regions, bits' -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7
-    random 'barriers in C' -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS
-    random 'any barrier' -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time
-    random 'all checks, shadow heap' -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3
+    random 'small regions, bits' -O2 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7
+    random 'barriers in C' -O2 -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS
+    random 'any barrier' -O2 -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time
+    random 'all checks, shadow heap' -O2 -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3
     ends "$operations operations"
 fi
 

@@ -201,7 +201,7 @@ static void op_pace(world *w) {
     gc_pacing pacing = {.nursery_bytes = one_in(&w->random, 3) ? 0 : skewed(&w->random, 16 << 10, 1 << 20),
                         .growth_percent = one_in(&w->random, 2) ? 20 + (unsigned)below(&w->random, 100) : 0,
                         .pause_goal_us = one_in(&w->random, 2) ? 100 : 0,
-                        .paused = w->options.heap_bytes_max && one_in(&w->random, 3)}, now;
+                        .paused = w->options.heap_bytes_max && one_in(&w->random, 3)}, now = {0};
     if (gc_heap_set_pacing(w->heap, &pacing) != GC_OK) wrong("gc_heap_set_pacing: %s", gc_last_message());
     gc_heap_pacing(w->heap, &now);
     if (now.nursery_bytes != pacing.nursery_bytes || now.paused != pacing.paused) wrong("the pacing is not what was set");
