@@ -2412,7 +2412,7 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
 
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
-    ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    ssize_t done = process_vm_readv((pid_t)gc__os_thread_number(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
     errno = 0;
     if (!gc__os_is_mapped(from, bytes) || errno)
@@ -2660,7 +2660,8 @@ GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
    register, sometimes an index, and a distance of 12 or 20 bits; or two addresses, one of which is in that page. */
 #if defined(__s390x__)
 GC__COLD uintptr_t gc__os_fault_address(uintptr_t page, const uintptr_t *words) {
-    const uint8_t *code = (const uint8_t *)words[GC__OS_FAULT_PC];
+    uint8_t code[6];
+    if (!gc__os_read(code, (const void *)words[GC__OS_FAULT_PC], sizeof code)) return page;
     bool is_indexed = (*code >= 0x40 && *code < 0x80) || *code == 0xE3 || *code == 0xE7 || *code == 0xED;
     bool is_far = *code == 0xE3 || *code == 0xEB || *code == 0xED;
     uintptr_t registers[16], at[3];
@@ -2692,8 +2693,10 @@ GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
         gc__os_fault_former.sa_handler(number);
-    else /* after the return the instruction runs again, and the former action handles the fault */
+    else { /* after the return the instruction runs again, and the former action handles the fault */
         sigaction(number, &gc__os_fault_former, NULL);
+        if (info->si_code <= 0) raise(number); /* a process has sent it */
+    }
 }
 
 GC__COLD void gc__os_on_fault(gc__fault_handler f) {
@@ -3021,7 +3024,11 @@ static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
         short wanted, ready;
     } of = {lines->file, 1 /* POLLIN */, 0};
     struct timespec time = {lines->patience_ms / 1000, (long)(lines->patience_ms % 1000) * 1000000};
-    return !lines->patience_ms || syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8) > 0;
+    long ready = 1;
+    if (lines->patience_ms)
+        do ready = syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8); /* this takes what has passed from the time */
+        while (ready < 0 && errno == EINTR);
+    return ready > 0;
 }
 
 /* Reads the next line, without its end, cut to `bytes`. Returns false if there is none. */
@@ -18489,7 +18496,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     if (heap->collecting)
         gc__fatal(&heap->options,
                   "a collection was asked for during collection %llu (from a hook, a trace function or "
-                  "scan_roots), where allocating and collecting is not allowed, or after one of them was left by "
+                  "scan_roots), where it cannot begin, or after one of them was left by "
                   "longjmp or an exception instead of returning",
                   (unsigned long long)heap->collection.number);
     gc__marker_rest(heap);
@@ -20135,8 +20142,8 @@ GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
         gc__warn(&heap->options,
-                 "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
-                 "finalizers of objects that are still there do not run");
+                 "gc_heap_destroy: a finalizer does not return: the heap's memory stays, and other "
+                 "finalizers do not run");
     if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
     gc_thread *thread = self ? self : gc_thread_attach(heap);
     if (!thread) {

@@ -1853,7 +1853,7 @@ GC__FN const gc__profile_frame *gc__profile_frame_of(const gc__profile *profile,
 
 GC__OUT_OF_LINE bool gc__profile_grow(void *array, size_t count, size_t *capacity, size_t bytes) {
     void *items;
-    size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 14;
+    size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 16; /* a page may have as many */
     while (wanted < (count + 1) * bytes) wanted *= 2;
     memcpy(&items, array, sizeof items);
     items = items ? gc__os_remap(items, *capacity, wanted) : gc__os_map(wanted);

@@ -288,8 +288,8 @@ GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
         gc__warn(&heap->options,
-                 "gc_heap_destroy: a finalizer does not return: the heap's memory is left as it is, and the "
-                 "finalizers of objects that are still there do not run");
+                 "gc_heap_destroy: a finalizer does not return: the heap's memory stays, and other "
+                 "finalizers do not run");
     if (!stopped || !gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end)) return stopped;
     gc_thread *thread = self ? self : gc_thread_attach(heap);
     if (!thread) {

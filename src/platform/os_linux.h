@@ -138,7 +138,7 @@ GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
 
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
-    ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    ssize_t done = process_vm_readv((pid_t)gc__os_thread_number(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
     errno = 0;
     if (!gc__os_is_mapped(from, bytes) || errno)
@@ -386,7 +386,8 @@ GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
    register, sometimes an index, and a distance of 12 or 20 bits; or two addresses, one of which is in that page. */
 #if defined(__s390x__)
 GC__COLD uintptr_t gc__os_fault_address(uintptr_t page, const uintptr_t *words) {
-    const uint8_t *code = (const uint8_t *)words[GC__OS_FAULT_PC];
+    uint8_t code[6];
+    if (!gc__os_read(code, (const void *)words[GC__OS_FAULT_PC], sizeof code)) return page;
     bool is_indexed = (*code >= 0x40 && *code < 0x80) || *code == 0xE3 || *code == 0xE7 || *code == 0xED;
     bool is_far = *code == 0xE3 || *code == 0xEB || *code == 0xED;
     uintptr_t registers[16], at[3];
@@ -418,8 +419,10 @@ GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
         gc__os_fault_former.sa_handler(number);
-    else /* after the return the instruction runs again, and the former action handles the fault */
+    else { /* after the return the instruction runs again, and the former action handles the fault */
         sigaction(number, &gc__os_fault_former, NULL);
+        if (info->si_code <= 0) raise(number); /* a process has sent it */
+    }
 }
 
 GC__COLD void gc__os_on_fault(gc__fault_handler f) {

@@ -168,7 +168,7 @@ units() {
 # Again and again with another seed, until there are so many operations, or three quarters of the time are over. Most of them are
 # only compared with the model; a tenth is verified, too, which takes longer.
 random() {
-    local total=0 seed=1 variant wrong=0 until most=$((ops / 42)) log few
+    local total=0 seed=1 variant wrong=0 until most=$((ops / 42)) log few last=0
     local variants=('default' 'bit-cards -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7' 'nanbox -DRANDOM_NANBOX' 'debug -DGC_DEBUG=3')
     for variant in "${variants[@]}"; do
         # shellcheck disable=SC2086 # flags
@@ -184,10 +184,11 @@ random() {
     [ -z "$CELL" ] || [ $most -lt 10000 ] || most=10000 # so that the time is kept
     few=$((most / 10))
     while [ $wrong -eq 0 ] && [ $total -lt "$ops" ]; do
+        last=$((seed + 1))
         for variant in "${variants[@]}"; do
             log=$out/log/random-${variant%% *}
             if ! { run 3000 "$out/random-${variant%% *}" --ops=$few --seed=$seed &&
-                run 3000 "$out/random-${variant%% *}" --ops=$most --verify=0 --seed=$((seed + 1)); } > "$log" 2>&1; then
+                run 3000 "$out/random-${variant%% *}" --ops=$most --verify=0 --seed=$last; } > "$log" 2>&1; then
                 wrong=1
                 grep -v '^ok\|^1\.\.' "$log" | head -20 >&2
             fi
@@ -197,7 +198,7 @@ random() {
         done
         seed=$((seed + 2))
     done
-    ok $wrong "$platform: $total random operations, up to seed $((seed + 1))"
+    ok $wrong "$platform: $total random operations, up to seed $last"
 }
 
 threads() {

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 
 typedef struct holder {
     gc_object header;
@@ -479,6 +480,46 @@ static void full_stack_of_the_host(void *unused) {
     printf("%d\n", (int)lost->value);
 }
 
+/* A call of what is no code, which the host handles: what is there cannot be read. */
+static void bad_call_of_the_host(void *unused) {
+    struct sigaction action;
+    (void)unused;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_full;
+    sigaction(SIGSEGV, &action, NULL);
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
+    guard = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void (*nowhere)(void);
+    memcpy(&nowhere, &guard, sizeof nowhere);
+    if (!sigsetjmp(before_full, 1)) nowhere();
+    puts("handled");
+}
+
+/* A watchdog sends the signal of a fault, where the host has no handler. */
+static void sent_fault(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
+    raise(SIGSEGV);
+    puts("lives on");
+}
+
+/* A timer interrupts the report while it waits for the tool addr2line. */
+static void on_timer(int number) { (void)number; }
+static void missed_root_beside_timer(void *unused) {
+    struct sigaction action;
+    struct itimerval often = {{0, 1000}, {0, 1000}};
+    (void)unused;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_timer;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
+    node *lost = new_node(1);
+    new_node(2);
+    printf("%d\n", (int)lost->value);
+}
+
 static void misuse(void *unused) {
     (void)unused;
     begin(NULL);
@@ -618,6 +659,10 @@ int main(void) {
     REPORTED("a missed root after faults of the host's own", fault_of_the_host, "missed root", "GC_ROOTS");
     if (!__asan_init) /* AddressSanitizer cannot start the tool addr2line from another stack */
         REPORTED("a missed root after a full stack, which the host handles", full_stack_of_the_host, "missed root", "the use is here");
+    REPORTED("a missed root beside a timer", missed_root_beside_timer, "missed root", "test_verify.c:");
+    is(tap_child(bad_call_of_the_host, NULL, report, sizeof report), 0, "a call of what is no code reaches the host's handler");
+    is(strcmp(report, "handled\n"), 0, "which handles it: %s", report);
+    ok(tap_child(sent_fault, NULL, report, sizeof report) != 0, "the signal of a fault, sent to the program, ends it: %s", report);
     REPORTED("a missed root by environment", missed_root_by_environment, "missed root", "GC_ROOTS");
     REPORTED("a stale reference stored", stale_store, "stored a reference to a `referent`", "was found dead", "the store is here");
     REPORTED("a stale reference stored without a barrier", stale_initialization, "holder", "second", "is stale since collection", "is here:");
