@@ -211,7 +211,7 @@ static const mode modes[] = {
     {"limit", options_limit, 1, 1000, 30},
     {"two_heaps", options_moving, 2, 600, 100},
     {"adaptive", options_adaptive, 1, 5000, 60},
-    {"follow", options_follow, 1, 1500, 30},
+    {"follow", options_follow, 1, 1500, 10},
     {"concurrent", options_concurrent, 1, 600, 100},
     {"two_concurrent", options_concurrent, 2, 2000, 50},
 };

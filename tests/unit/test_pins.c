@@ -284,7 +284,7 @@ static void fixed(void) {
     GC_ROOTS(gc, keep, plain);
     plain = new_vector(COUNT);
     memset(known, 0, sizeof known);
-    for (size_t round = 0; round < ROUNDS / (GC_DEBUG ? 4 : 1); round++) {
+    for (size_t round = 0; round < ROUNDS / (GC_DEBUG || is_quick() ? 4 : 1); round++) {
         for (size_t k = 0; k < COUNT / 4; k++) {
             size_t i = random_bits() % COUNT, length = random_bits() % 64 ? random_bits() % 40 : random_bits() % (GC_REGION_BYTES / 4);
             node *n = new_node(i);

@@ -160,7 +160,7 @@ static int read_back(void) {
 }
 
 static void fact(const char *text) {
-    char line[256];
+    char line[512];
     snprintf(line, sizeof line, "\n%s\n", text);
     has(facts, line, "%s", text);
 }

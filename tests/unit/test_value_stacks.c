@@ -105,7 +105,7 @@ static void coroutines(void) {
         gc_store(gc, &all->items[i], co);
     }
     current = all->items[0];
-    for (uint64_t step = 0; step < (GC_DEBUG ? 20000 : 80000); step++) {
+    for (uint64_t step = 0; step < (GC_DEBUG || is_quick() ? 20000 : 80000); step++) {
         unsigned what = (unsigned)(random_bits() % 100), phase = (unsigned)(step / 3000 % 2);
         if (what < 3) { /* a switch */
             at = (int)(random_bits() % COROUTINES);
