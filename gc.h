@@ -18495,9 +18495,8 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     gc__pause_begin(heap);
     if (heap->collecting)
         gc__fatal(&heap->options,
-                  "a collection was asked for during collection %llu (from a hook, a trace function or "
-                  "scan_roots), where it cannot begin, or after one of them was left by "
-                  "longjmp or an exception instead of returning",
+                  "a collection was asked for during collection %llu (from a hook, a trace function or scan_roots), "
+                  "where it cannot begin, or after one of them was left by longjmp or an exception instead of returning",
                   (unsigned long long)heap->collection.number);
     gc__marker_rest(heap);
     bool ran = gc__collect_at_rest(heap, request);
