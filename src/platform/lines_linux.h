@@ -24,10 +24,9 @@ static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
         short wanted, ready;
     } of = {lines->file, 1 /* POLLIN */, 0};
     struct timespec time = {lines->patience_ms / 1000, (long)(lines->patience_ms % 1000) * 1000000};
-    long ready = 1;
-    if (lines->patience_ms)
-        do ready = syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8); /* this takes what has passed from the time */
-        while (ready < 0 && errno == EINTR);
+    if (!lines->patience_ms) return true;
+    long ready; /* the call takes what has passed from the time */
+    while ((ready = syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8)) < 0 && errno == EINTR) continue;
     return ready > 0;
 }
 

@@ -71,13 +71,13 @@ excused() {
 }
 
 # The emulator takes time for each page of address space, so the arena is small. It spends half of its time on returns and indirect calls,
-# so the compiler inlines what it can there. Tests do less of what they repeat than on x86-64 with glibc.
+# so the compiler inlines what it can there. Under it tests do less of what they repeat.
 flags="-std=c11 $warnings -pthread -g1"
-export QUICK=1
-arguments= collector=-O1 own=-O0
+collector=-O1 own=-O0
 if [ -n "$emulator" ]; then
+    export QUICK=1
     # In inside.c functions that a configuration never calls are compiled, too.
-    arguments=quick collector='-O3 -Wno-nonnull' own='-O2 -fwhole-program'
+    collector='-O3 -Wno-nonnull' own='-O2 -fwhole-program'
 fi
 arena=-DGC_ARENA_BYTES="((size_t)1<<$([ -n "$emulator" ] && echo 32 || echo 40))"
 # Nor do programs there have addresses of more bits.
@@ -126,13 +126,12 @@ unit() {
         others="-O0 -isystem src $source $out/inside.o"
     elif grep -q 'define GC_IMPLEMENTATION' "$source"; then
         others="$own -Isrc $source" # what runs in an emulator is worth a longer compilation
-        [ "$1" != test_load ] || others="-O1 -Isrc $source" # it looks for functions in its own file
     else
         others="-O1 -Isrc $source $out/gc.o"
     fi
     if ! $compiler $flags $size $link $others -lm -o "$out/$1" > "$log" 2>&1; then
         echo "$1 does not compile"
-    elif run "${LIMIT:-1200}" "$out/$1" $arguments > "$log" 2>&1; then
+    elif run "${LIMIT:-1200}" "$out/$1" > "$log" 2>&1; then
         echo "$1 passes $(grep -c '^ok' "$log"), $((SECONDS - start)) s"
         rm -f "$out/$1"
     elif [ -n "$emulator" ] && grep -q '^1\.\.' "$log" && ! grep '^not ok' "$log" | grep -vqE "$(excused "$1")"; then
@@ -142,7 +141,7 @@ unit() {
     fi
 }
 export -f unit run excused
-export platform out compiler flags arena link emulator arguments own
+export platform out compiler flags arena link emulator own
 
 units() {
     local wanted test reason rest passed facts all
@@ -188,7 +187,7 @@ random() {
         for variant in "${variants[@]}"; do
             log=$out/log/random-${variant%% *}
             few=$((most / 10))
-            # All checks take four times as long there, so they have a quarter of the operations.
+            # With all checks it takes twice as long as the others there, so it has a quarter of the operations.
             [ -z "$emulator" ] || [ "${variant%% *}" != debug ] || few=$((few / 4))
             if ! { run 3000 "$out/random-${variant%% *}" --ops=$few --seed=$seed &&
                 run 3000 "$out/random-${variant%% *}" --ops=$((10 * few)) --verify=0 --seed=$last; } > "$log" 2>&1; then

@@ -421,7 +421,7 @@ if wants random; then
     random() {
         local variant=$1 most=$((${OPS:-300000} / 50)) status done=0 run
         shift
-        builds "$dir/random.exe" -Isrc "$@" tests/random/random.c
+        builds "$dir/random.exe" -O2 -Isrc "$@" tests/random/random.c
         status=$?
         # Most are only compared with the model; a tenth is verified, too, which takes longer.
         for run in "--ops=$((most / 10)) --seed=1" "--ops=$most --verify=0 --seed=2"; do
@@ -435,11 +435,11 @@ if wants random; then
         ok $status "random: $variant: $done operations"
         grep -m 3 -hE 'error|undefined|^not ok|^# op' "$dir/log" "$dir/out" "$dir/err" >&2
     }
-    random 'the default' -DGC_REGION_SHIFT=18 -O2
-    random 'small regions, bits' -O2 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7
-    random 'barriers in C' -O2 -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS
-    random 'any barrier' -O2 -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time
-    random 'all checks, shadow heap' -O2 -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3
+    random 'the default' -DGC_REGION_SHIFT=18
+    random 'small regions, bits' -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7
+    random 'barriers in C' -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS
+    random 'any barrier' -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time
+    random 'all checks, shadow heap' -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3
     ends "$operations operations"
 fi
 

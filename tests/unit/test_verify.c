@@ -422,6 +422,21 @@ static void quiet(void *unused) {
         if (((node *)keep->items[i])->value != count - 50 + i) printf("wrong\n");
 }
 
+static void handle(int number, void (*handler)(int), int flags) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    sigaction(number, &action, NULL);
+}
+
+/* Under stress the second allocation finds the first object dead, since no root holds it. */
+static void lose_root(void) {
+    node *lost = new_node(1);
+    new_node(2);
+    printf("%d\n", (int)lost->value); /* the mistake */
+}
+
 /* A host with a use of its own for faults, under stress: its handler goes on working, and so does the report. */
 static char *guard;
 static void on_guard(int number) {
@@ -430,19 +445,14 @@ static void on_guard(int number) {
 }
 
 static void fault_of_the_host(void *unused) {
-    struct sigaction action;
     (void)unused;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_guard;
-    sigaction(SIGSEGV, &action, NULL);
+    handle(SIGSEGV, on_guard, 0);
     begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     for (int i = 0; i < 3; i++) {
         guard = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         *guard = 1;
     }
-    node *lost = new_node(1);
-    new_node(2);
-    printf("%d\n", (int)lost->value);
+    lose_root();
 }
 
 /* One that handles full stacks, which needs an alternate one. */
@@ -462,31 +472,22 @@ static __attribute__((noinline)) int fill_stack(int depth) {
 static void full_stack_of_the_host(void *unused) {
     static char alternative[1 << 16];
     struct rlimit limit = {1 << 20, 1 << 20};
-    struct sigaction action;
     stack_t stack;
     (void)unused;
     memset(&stack, 0, sizeof stack);
     stack.ss_sp = alternative, stack.ss_size = sizeof alternative;
     sigaltstack(&stack, NULL);
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_full;
-    action.sa_flags = SA_ONSTACK;
-    sigaction(SIGSEGV, &action, NULL);
+    handle(SIGSEGV, on_full, SA_ONSTACK);
     setrlimit(RLIMIT_STACK, &limit);
     begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     if (!sigsetjmp(before_full, 1)) fill_stack(0);
-    node *lost = new_node(1);
-    new_node(2);
-    printf("%d\n", (int)lost->value);
+    lose_root();
 }
 
 /* A call of what is no code, which the host handles: what is there cannot be read. */
 static void bad_call_of_the_host(void *unused) {
-    struct sigaction action;
     (void)unused;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_full;
-    sigaction(SIGSEGV, &action, NULL);
+    handle(SIGSEGV, on_full, 0);
     begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     guard = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void (*nowhere)(void);
@@ -506,18 +507,12 @@ static void sent_fault(void *unused) {
 /* A timer interrupts the report while it waits for the tool addr2line. */
 static void on_timer(int number) { (void)number; }
 static void missed_root_beside_timer(void *unused) {
-    struct sigaction action;
     struct itimerval often = {{0, 1000}, {0, 1000}};
     (void)unused;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_timer;
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGALRM, &action, NULL);
+    handle(SIGALRM, on_timer, SA_RESTART);
     setitimer(ITIMER_REAL, &often, NULL);
     begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
-    node *lost = new_node(1);
-    new_node(2);
-    printf("%d\n", (int)lost->value);
+    lose_root();
 }
 
 static void misuse(void *unused) {
