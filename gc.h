@@ -920,6 +920,11 @@ GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
 
+/* The least limit on memory among the control groups of the process and those around them, if the machine has more; 0: none,
+   or the system does not say. Without heap_bytes_max a heap takes three quarters of it. [any thread; never collects; cannot
+   fail] */
+GC_API size_t gc_container_bytes(void);
+
 /* The options that say when the heap is collected, which may change while it runs. 0 means in each field what it means there. */
 typedef struct gc_pacing {
     size_t nursery_bytes;
@@ -5557,19 +5562,15 @@ GC__FN size_t gc__side_bytes(int which, size_t lead) {
     return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
 }
 
-/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. */
+/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. Asks for huge pages,
+   except for the start of the table. In a large heap most accesses to marks and cards miss the TLB, and then the address
+   translation takes longer than reading the entry. */
 GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
     gc__sides[which] = side;
-}
-
-/* Asks for huge pages, except for the start of the table. In a large heap most accesses to marks and cards miss the
-   TLB, and then the address translation takes longer than reading the entry. */
-GC__COLD void gc__side_huge_pages(int which) {
-    const gc__side *side = &gc__sides[which];
-    if (side->bytes > GC__SIDE_BYTES_SMALL)
-        gc__supply_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
+    if (side.bytes > GC__SIDE_BYTES_SMALL)
+        gc__supply_prefer_huge_pages(side.start + GC__SIDE_BYTES_SMALL, side.bytes - GC__SIDE_BYTES_SMALL);
 }
 
 /* Makes the table writable for the first `regions` regions. Returns false if the system refuses. */
@@ -6503,13 +6504,12 @@ GC__COLD void gc__arena_publish(uint8_t *ranks) {
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_CARD_BYTE_SHIFT));
     gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
     gc__tables.lowest = gc__tables.highest = arena->base;
+    gc__tables.end = arena->base + arena->bytes;
     gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
     gc__tables.age = ranks + GC_RANK_ENTRIES;
     for (int i = GC__SIDE_YOUTH; i <= GC__SIDE_VERDICT; i++)
         gc__side_place(i, (char *)ranks + (size_t)(i - GC__SIDE_YOUTH) * GC_RANK_ENTRIES +
                               (arena->base >> GC_REGION_SHIFT));
-    gc__side_huge_pages(GC__SIDE_MARKS);
-    gc__side_huge_pages(GC__SIDE_CARDS);
 }
 
 /* Reserves the largest arena that the system grants. */
@@ -10313,6 +10313,7 @@ typedef struct gc__marker {
     gc__words grey;    /* the memory of that stack */
     gc__words asked;   /* objects that were scanned except for what their trace functions report */
     gc__words seen, waiting;
+    gc__map waits; /* the objects in `waiting`: each collection that meets one makes it wait again */
     size_t blind;          /* from this many entries on, barriers check a store before they log it */
     gc__store *whole;      /* chunks that the marker has taken from the buffer's list, but not read */
     size_t taken_chunks;   /* whole chunks that the marker has read in this epoch */
@@ -10562,11 +10563,11 @@ GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object) {
     if (unasked || !gc__shade_push(heap, list, object)) gc__shade_unask(region);
 }
 
-/* Defers the object to the final pause. Callers report it once per slot in a row, so only the last entry is
-   compared. */
-GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
-    gc__words *waiting = &heap->marker->waiting;
-    if (!gc__words_end_with(waiting, object)) gc__shade_ask(heap, waiting, object);
+/* Defers the object to the final pause. */
+GC__OUT_OF_LINE void gc__shade_wait(gc_heap *heap, uintptr_t object) {
+    gc__marker *marker = heap->marker;
+    bool room = gc__map_reserve(&marker->waits, marker->waits.count + 1);
+    if (!room || !(*gc__map_put(&marker->waits, object))++) gc__shade_ask(heap, &marker->waiting, object);
 }
 
 /* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's
@@ -11824,13 +11825,18 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, gc_word *slots
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(gc__slot_at(slots, i, value), value);
 }
 
-/* Makes the final mark look at a table with a candidate's object again: at the slice with the entry if the entries
-   lie in the table and the marker may trace it, otherwise at all of the table. */
-GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
+/* Returns whether a weak slot's referent is a candidate's, or was stored where only the card tells and is white. */
+GC__FN bool gc__entry_part_waits(const gc__worker *worker, const gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(slot, gc__slot_read(slot, true), value);
+    return gc__is_candidate(ref) || (worker->edges & GC__EDGES_SHADE_CARDS && gc__shade_is_white(ref));
+}
+
+/* Makes the final mark look at a table with such a referent again: at the slice with the entry if the entries lie in the
+   table and the marker may trace it, otherwise at all of the table. */
+GC__OUT_OF_LINE void gc__trace_entry_waits(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
     uintptr_t low = gc__entry_low(entries) + i * entries->entry_bytes, table = gc__traced;
-    const gc_word *key = gc__entry_key(entries, i), *partner = gc__entry_value(entries, i);
-    if (!gc__is_candidate(gc__slot_decode(key, gc__slot_read(key, true), value)) &&
-        !gc__is_candidate(gc__slot_decode(partner, gc__slot_read(partner, true), value)))
+    if (!gc__entry_part_waits(worker, gc__entry_key(entries, i), value) &&
+        !gc__entry_part_waits(worker, gc__entry_value(entries, i), value))
         return;
     if (!gc__is_marking(table)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
@@ -11859,7 +11865,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     if (GC__UNLIKELY(gc__is_after_marker(worker)) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
-        if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
+        if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__trace_entry_waits(worker, entries, i, value);
         if (gc__in_arena(gc__slot_decode(key, gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)
@@ -13123,6 +13129,8 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
 #define GC__CHUNKS_MANY ((size_t)8)
 #define GC__PAGES_BYTES ((size_t)64 << GC_WATCH_SHIFT) /* of pages that are scanned together */
 
+#define GC__PRECLEAN_PASSES 4 /* at most; over handles also one after each collection */
+
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
@@ -13360,6 +13368,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->starved = marker->met_again = 0;
     marker->candidates_begin = NULL;
     marker->remark = GC__REMARK_NEEDLESS;
+    marker->slices.passes = GC__PRECLEAN_PASSES;
     gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!region->stale && !region->unscanned,
@@ -13372,6 +13381,7 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_renew_worker(heap);
     marker->asked.count = marker->waiting.count = 0;
+    gc__map_reset(&marker->waits);
     marker->tables.count = marker->table_next = marker->table_from = 0;
     gc__preclean_begin(&marker->slices, 0);
     gc__marker_empty_buffer(heap);
@@ -13410,20 +13420,6 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     seen->count = kept;
 }
 
-/* Drops most repetitions from `waiting`: an object is appended again by each collection that meets a candidate's
-   object in its slots outside the heap. */
-GC__HOT void gc__marker_sift_waiting(gc_heap *heap) {
-    gc__words *waiting = &heap->marker->waiting;
-    uintptr_t met[256] = {0}; /* by a hash of the address */
-    size_t kept = 0;
-    for (size_t i = 0; i < waiting->count; i++) {
-        uintptr_t object = waiting->words[i], *place = &met[(object >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
-        if (*place != object) waiting->words[kept++] = object;
-        *place = object;
-    }
-    waiting->count = kept;
-}
-
 #define GC__WAITED_MOST 8 /* the growth with waits is at most this many times the growth without */
 
 /* Estimates by how much generation 2 would have grown during the marking if mutators had not waited for it. */
@@ -13457,7 +13453,6 @@ GC__FN void gc__marker_remark(gc_heap *heap) {
     __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
     __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST); /* the thread waits for the lock */
     gc__marker_empty_buffer(heap);
-    gc__marker_sift_waiting(heap);
     marker->waiting_next = 0;
     marker->tables_next = marker->table_next;
     heap->pause.waiting_objects = marker->waiting.count;
@@ -13472,7 +13467,6 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     marker->grown_bytes = gc__marker_growth(marker, old - gc__min(old, marker->began_old_bytes));
     gc__marker_empty_buffer(heap);
     gc__marker_sift_seen(heap);
-    gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     heap->stats.concurrent_marked_bytes += marker->marked_bytes;
@@ -17494,10 +17488,10 @@ static const struct gc__owned { uint32_t offset, kind; } gc__heap_owns[] = {
     GC__OWNED(SCRATCH, handles.ready), GC__OWNED(MAP, handles.keys), GC__OWNED(LIST, finalizers.registered),
     GC__OWNED(LIST, finalizers.moving), GC__OWNED(LIST, finalizers.due[0].pairs),
     GC__OWNED(LIST, finalizers.due[1].pairs), GC__OWNED(LIST, finalizers.old.unclean), GC__OWNED(LIST, finalizers.asked),
-    GC__OWNED(LIST, finalizers.young), GC__OWNED(LIST, marker.grey), GC__OWNED(CYCLE_LIST, marker.asked),
+    GC__OWNED(LIST, finalizers.young), GC__OWNED(CYCLE_LIST, marker.grey), GC__OWNED(CYCLE_LIST, marker.asked),
     GC__OWNED(CYCLE_LIST, marker.seen), GC__OWNED(CYCLE_LIST, marker.waiting), GC__OWNED(CYCLE_LIST, marker.slots),
-    GC__OWNED(CYCLE_LIST, marker.tables), GC__OWNED(CYCLE_LIST, marker.pages), GC__OWNED(CYCLE_LIST, marker.slices.unclean),
-    GC__OWNED(STRESS_LIST, stress.kept), GC__OWNED(STRESS_MAP, stress.seen),
+    GC__OWNED(MAP, marker.waits), GC__OWNED(CYCLE_LIST, marker.tables), GC__OWNED(CYCLE_LIST, marker.pages),
+    GC__OWNED(CYCLE_LIST, marker.slices.unclean), GC__OWNED(STRESS_LIST, stress.kept), GC__OWNED(STRESS_MAP, stress.seen),
 };
 
 /* Counts the bytes of the lists and maps of these kinds; and then shrinks maps that are far too large, or frees all. */
@@ -18103,7 +18097,7 @@ GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     gc__marking_take_written(heap);
     if (plan->purpose == GC__MARK_BEGIN) {
-        gc__marker_begin(heap);
+        if (gc__marking_is_on(heap)) gc__marker_begin(heap); /* a hook may just have switched the barrier */
         if (gc__heap_is_marking(heap)) gc__marking_count_room(heap);
         if (gc__heap_is_marking(heap)) gc__handles_preclean_begin(heap);
         if (gc__heap_is_marking(heap)) gc__due_preclean_begin(heap->finalizers);
@@ -19118,6 +19112,8 @@ GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
     gc__limit_adapt(heap);
     return GC_OK;
 }
+
+GC_API size_t gc_container_bytes(void) { return gc__os_container_bytes(); }
 
 GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
     if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;

@@ -274,6 +274,7 @@ typedef struct gc_barrier_tables {
        functions are gc__store_logged and gc__store_logged_call. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
+    uintptr_t end; /* of all addresses that objects may ever have, which begin at `lowest` */
 } gc_barrier_tables;
 
 /* Set in the age of a heap's regions of generation 2 while stores there are logged one by one, because objects are

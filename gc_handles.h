@@ -1851,7 +1851,6 @@ GC__VAR bool (*const gc__safe_is_suppressed)(const void *) = NULL; /* there are 
 #define GC__PRECLEAN_PAIRS 512 /* pairs processed, or moved, under one hold of the finalizers' lock */
 #define GC__PRECLEAN_CLUMPS 32 /* clumps processed under one hold of the handles' lock */
 #define GC__PRECLEAN_FEW 256   /* pieces stored to during a pass: so few that the final mark processes them quickly */
-#define GC__PRECLEAN_PASSES 4  /* at most, and one after each collection */
 #define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* bytes for which the trace function is called once */
 #define GC__TABLE_AGAIN 32                       /* slices processed again under one hold of the marker's lock */
 
@@ -2131,15 +2130,6 @@ GC__FN bool gc__tables_preclean(gc_heap *heap) {
     return gc__preclean_goes_on(all, all->next >= all->unclean.count) || marker->table_next < marker->tables.count;
 }
 
-/* Returns whether the final mark processes the whole table anyway. Of many such tables only the first few are
-   checked. */
-GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
-    size_t count = gc__min(marker->waiting.count, GC__FIFO);
-    for (size_t i = 0; i < count; i++)
-        if (marker->waiting.words[i] == table) return true;
-    return false;
-}
-
 /* In a remark, traces the slices that are not clean, of tables that are marked. */
 GC__FN void gc__slices_remark(const gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -2157,7 +2147,7 @@ GC__FN void gc__tables_hand_over(gc__worker *worker) {
         if (!gc__marker_evacuates(marker->tables.words[i])) gc__trace_push(worker, marker->tables.words[i]);
     for (size_t i = 0; i < marker->slices.unclean.count; i += 2) {
         uintptr_t table = marker->slices.unclean.words[i], from = marker->slices.unclean.words[i + 1];
-        if (!gc__table_waits(marker, table) && !gc__marker_evacuates(table) && gc__address_after_trace(table))
+        if (!gc__map_find(&marker->waits, table) && !gc__marker_evacuates(table) && gc__address_after_trace(table))
             gc__object_trace_part(worker, table, from, from + GC__TABLE_SLICE);
     }
 }
@@ -2326,13 +2316,14 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Makes the dependents of dependent handles wait for their objects. */
+/* Makes those dependents of dependent handles that the trace has to reach wait for their objects. */
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    gc__worker *worker = (gc__worker *)context;
     for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
     for (size_t i = first; i < first + count; i++) {
         const gc_word *place = &segment->places[i];
-        if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
-        gc__wait((gc__worker *)context, *place, (uintptr_t)gc__handle_extra(segment, i));
+        uint8_t verdict = worker->verdicts[*gc__handle_extra(segment, i) >> GC_REGION_SHIFT];
+        if (!gc__place_is_empty(*place) && verdict) gc__wait(worker, *place, (uintptr_t)gc__handle_extra(segment, i));
     }
 }
 

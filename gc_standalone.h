@@ -171,7 +171,8 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_heap_set_pacing) \
     X(CALL, gc_step) \
     X(CALL, gc_object_heap) \
-    X(CALL, gc_object_identity)
+    X(CALL, gc_object_identity) \
+    X(CALL, gc_container_bytes)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */
@@ -1120,7 +1121,7 @@ GC__FN bool gc__elf_check(gc__os_library *library) {
 }
 
 #ifndef GC_STANDALONE_LIBRARY
-#define GC__INTERFACE_LAST gc_object_identity /* of version 1.0 */
+#define GC__INTERFACE_LAST gc_container_bytes /* of version 1.0 */
 GC__STATIC_ASSERT(GC_INTERFACE_MAJOR > 1 || GC_INTERFACE_MINOR > 0 ||
                       offsetof(gc_functions, GC__INTERFACE_LAST) + sizeof(void *) == sizeof(gc_functions),
                   "GC__INTERFACE_LAST is not the last function of version 1.0");

@@ -40,16 +40,30 @@ gc_thread *allocate_thread(alloc_context *context) {
     return *thread ? *thread : (*thread = gc_thread_create(heap));
 }
 
+/* Makes an object that nobody will use one that can be walked. */
+static void make_free(uintptr_t object, size_t bytes) {
+    uintptr_t type = runtime_free_type();
+    *(size_t *)(object + 8) = bytes - type_bytes(type); /* its elements, of a byte each */
+    *(uintptr_t *)object = type;
+}
+
 uintptr_t allocate(alloc_context *context, size_t bytes, uint32_t flags) {
     gc_thread *thread = allocate_thread(context);
     if (!thread) return 0;
     allocate_close(context, NULL); /* a collection may do the same meanwhile */
     settings_pace();
-    void *object = gc_new_with(thread, NULL, bytes, flags & ALLOC_PINNED ? GC_NEW_FIXED : 0);
-    bool registered = !object || !(flags & ALLOC_FINALIZE) || finalize_register(thread, clr_of(object));
-    context_open(context, thread);
-    if (!object || !registered) return 0;
     int64_t size = (int64_t)((bytes + 7) & ~(size_t)7);
+    void *object = NULL;
+    for (bool again = false;; again = true) {
+        object = gc_new_with(thread, NULL, bytes, flags & ALLOC_PINNED ? GC_NEW_FIXED : 0);
+        if (!object || !(flags & ALLOC_FINALIZE) || finalize_register(thread, clr_of(object))) break;
+        make_free(clr_of(object), (size_t)size);
+        object = NULL;
+        if (again) break;
+        gc_collect(heap, 2, 0); /* the list of objects with finalizers has met the limit */
+    }
+    context_open(context, thread);
+    if (!object) return 0;
     *(flags & (ALLOC_LARGE | ALLOC_PINNED) ? &context->bytes_large : &context->bytes) += size;
     return clr_of(object);
 }

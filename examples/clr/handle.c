@@ -145,6 +145,13 @@ static void visit_ref_counted(gc_visitor *visitor, handle_block *block) {
     }
 }
 
+/* To gc.h a key that is null keeps its value alive. The runtime sets the target of a pair to null to let go of it; threads may
+   be reading pairs then, so the dependent goes in the pause. Links of free places lead elsewhere. */
+static void forget_dependents(handle_block *block) {
+    for (size_t i = 0; i < block->used; i++)
+        if (!block->words[i] && gc_heap_contains(heap, (void *)block->extras[i])) block->extras[i] = 0;
+}
+
 static void visit_block(gc_visitor *visitor, handle_block *block) {
     switch (block->type) {
     case HANDLE_WEAK_SHORT:
@@ -156,6 +163,7 @@ static void visit_block(gc_visitor *visitor, handle_block *block) {
         visit_weak(visitor, block, 0, block->used, GC_WEAK_REFS, GC_SLOT_WEAK_LONG);
         break;
     case HANDLE_DEPENDENT:
+        forget_dependents(block);
         visit_weak(visitor, block, 0, block->used, GC_WEAK_EPHEMERONS, GC_SLOT_WEAK_LONG);
         break;
     case HANDLE_REF_COUNTED:

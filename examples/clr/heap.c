@@ -37,7 +37,7 @@ static void stomp(void *host, const gc_barrier_change *change) {
     parameters.cards = change->tables->cards;
     parameters.bundles = (char *)bundles - (change->tables->lowest >> BUNDLE_SHIFT);
     parameters.lowest = parameters.ephemeral_low = change->tables->lowest;
-    parameters.highest = parameters.ephemeral_high = change->tables->lowest + GC_ARENA_BYTES;
+    parameters.highest = parameters.ephemeral_high = change->tables->end;
     parameters.generations = change->tables->age;
     parameters.region_shift = GC_REGION_SHIFT;
     parameters.has_card_bits = GC_CARD_BITS;
@@ -228,7 +228,9 @@ static int32_t refresh_limit(interface *self) {
     (void)self;
     gc_heap_limits(heap, &limits);
     limits.heap_bytes_max = settings_limit();
-    return gc_heap_set_limits(heap, &limits) == GC_OK ? 0 : 1;
+    if (gc_heap_set_limits(heap, &limits) != GC_OK) return 1;
+    settings_note_limit(limits.heap_bytes_max);
+    return 0;
 }
 
 /* What is stored and returned. */

@@ -36,7 +36,16 @@ static int64_t number(const char *key, const char *public_key, int64_t otherwise
     return runtime_int_setting(key, public_key, &value) ? value : otherwise;
 }
 
-static uint64_t physical_bytes(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE); }
+/* What the machine has, or the container. */
+static uint64_t physical_bytes(void) {
+    uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), container = gc_container_bytes();
+    return container && container < all ? container : all;
+}
+
+void settings_note_limit(size_t bytes) {
+    uint64_t share = gc_container_bytes() / 4 * 3, memory = bytes ? bytes : share ? share : physical_bytes();
+    __atomic_store_n(&limit_bytes, memory, __ATOMIC_RELAXED);
+}
 
 size_t settings_limit(void) {
     int64_t percent = number("GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent", 0);
@@ -70,15 +79,18 @@ void settings_read(gc_options *options) {
     options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
     int64_t threads = number("GCHeapCount", "System.GC.HeapCount", 1);
     options->collector_threads = threads < 1 ? 1 : threads > 32 ? 32 : (unsigned)threads;
-    bool concurrent = false; /* it takes more of the processors, and of memory, than a program may expect that did not ask */
-    runtime_bool_setting("gcConcurrent", "System.GC.Concurrent", &concurrent);
+    /* It takes more of the processors, and of memory, than a program may expect that did not ask. By the key that is the
+       runtime's own, gcConcurrent, it answers true where nobody has asked; but not when asked for a number. */
+    bool concurrent = false;
+    runtime_bool_setting("GCgchConcurrent", "System.GC.Concurrent", &concurrent);
+    concurrent = number("gcConcurrent", NULL, concurrent) != 0;
     options->concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     if (concurrent)
         options->pause_goal_us = PAUSE_GOAL_US;
     else
         options->growth_percent = growth_percent = growth_percent_due = FAST_GROWTH_PERCENT;
     options->growth_bytes_min = SMALL_HEAP_BYTES;
-    options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
+    runtime_bool_setting("GCRetainVM", "System.GC.RetainVM", &options->keep_memory);
     options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);
     options->debug.stress = options->debug.stress_interval ? GC_STRESS_NTH : GC_STRESS_OFF;
     options->debug.checkmark = number("GCgchVerify", NULL, 0) != 0;
@@ -88,7 +100,7 @@ void settings_read(gc_options *options) {
     const char *path = NULL;
     if (runtime_text_setting("GCgchNote", &path)) report_to(path);
     reports = number("GCgchReport", NULL, 0);
-    limit_bytes = options->heap_bytes_max ? options->heap_bytes_max : physical_bytes();
+    settings_note_limit(options->heap_bytes_max);
 }
 
 /* The runtime tells nobody when it ends. */
@@ -105,11 +117,7 @@ __attribute__((destructor)) static void report_at_end(void) {
         (double)stats->committed_bytes_peak / 1e6, (unsigned long long)stats->concurrent_finished);
 }
 
-/* The limit in force is known from the first collection on. */
-uint64_t settings_memory(void) {
-    uint64_t in_force = pause_last(0).stats.heap_bytes_max;
-    return in_force && in_force < limit_bytes ? in_force : limit_bytes;
-}
+uint64_t settings_memory(void) { return __atomic_load_n(&limit_bytes, __ATOMIC_RELAXED); }
 uint64_t settings_load(void) { return pause_last(0).stats.committed_bytes; }
 uint64_t settings_clock_ns(void) { return clock_now() - started_ns; }
 uint64_t settings_bytes_allocated(void) { return gc_heap_allocated(heap); }

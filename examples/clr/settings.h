@@ -8,6 +8,7 @@ void settings_read(gc_options *options);
 void settings_note_live(size_t bytes);
 void settings_pace(void);
 size_t settings_limit(void);      /* what the heap may hold; 0: the container's share, if any */
+void settings_note_limit(size_t bytes); /* that limit is in force from now on */
 uint64_t settings_memory(void);   /* bytes that the process may have */
 uint64_t settings_load(void);     /* bytes of these that are in use */
 uint64_t settings_clock_ns(void); /* since the heap was created */

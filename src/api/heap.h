@@ -253,6 +253,11 @@ GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
 
+/* The least limit on memory among the control groups of the process and those around them, if the machine has more; 0: none,
+   or the system does not say. Without heap_bytes_max a heap takes three quarters of it. [any thread; never collects; cannot
+   fail] */
+GC_API size_t gc_container_bytes(void);
+
 /* The options that say when the heap is collected, which may change while it runs. 0 means in each field what it means there. */
 typedef struct gc_pacing {
     size_t nursery_bytes;

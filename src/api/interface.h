@@ -152,7 +152,8 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_heap_set_pacing) \
     X(CALL, gc_step) \
     X(CALL, gc_object_heap) \
-    X(CALL, gc_object_identity)
+    X(CALL, gc_object_identity) \
+    X(CALL, gc_container_bytes)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

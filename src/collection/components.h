@@ -42,10 +42,10 @@ static const struct gc__owned { uint32_t offset, kind; } gc__heap_owns[] = {
     GC__OWNED(SCRATCH, handles.ready), GC__OWNED(MAP, handles.keys), GC__OWNED(LIST, finalizers.registered),
     GC__OWNED(LIST, finalizers.moving), GC__OWNED(LIST, finalizers.due[0].pairs),
     GC__OWNED(LIST, finalizers.due[1].pairs), GC__OWNED(LIST, finalizers.old.unclean), GC__OWNED(LIST, finalizers.asked),
-    GC__OWNED(LIST, finalizers.young), GC__OWNED(LIST, marker.grey), GC__OWNED(CYCLE_LIST, marker.asked),
+    GC__OWNED(LIST, finalizers.young), GC__OWNED(CYCLE_LIST, marker.grey), GC__OWNED(CYCLE_LIST, marker.asked),
     GC__OWNED(CYCLE_LIST, marker.seen), GC__OWNED(CYCLE_LIST, marker.waiting), GC__OWNED(CYCLE_LIST, marker.slots),
-    GC__OWNED(CYCLE_LIST, marker.tables), GC__OWNED(CYCLE_LIST, marker.pages), GC__OWNED(CYCLE_LIST, marker.slices.unclean),
-    GC__OWNED(STRESS_LIST, stress.kept), GC__OWNED(STRESS_MAP, stress.seen),
+    GC__OWNED(MAP, marker.waits), GC__OWNED(CYCLE_LIST, marker.tables), GC__OWNED(CYCLE_LIST, marker.pages),
+    GC__OWNED(CYCLE_LIST, marker.slices.unclean), GC__OWNED(STRESS_LIST, stress.kept), GC__OWNED(STRESS_MAP, stress.seen),
 };
 
 /* Counts the bytes of the lists and maps of these kinds; and then shrinks maps that are far too large, or frees all. */

@@ -221,7 +221,7 @@ GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     gc__marking_take_written(heap);
     if (plan->purpose == GC__MARK_BEGIN) {
-        gc__marker_begin(heap);
+        if (gc__marking_is_on(heap)) gc__marker_begin(heap); /* a hook may just have switched the barrier */
         if (gc__heap_is_marking(heap)) gc__marking_count_room(heap);
         if (gc__heap_is_marking(heap)) gc__handles_preclean_begin(heap);
         if (gc__heap_is_marking(heap)) gc__due_preclean_begin(heap->finalizers);

@@ -23,6 +23,8 @@
 #define GC__CHUNKS_MANY ((size_t)8)
 #define GC__PAGES_BYTES ((size_t)64 << GC_WATCH_SHIFT) /* of pages that are scanned together */
 
+#define GC__PRECLEAN_PASSES 4 /* at most; over handles also one after each collection */
+
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
@@ -260,6 +262,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->starved = marker->met_again = 0;
     marker->candidates_begin = NULL;
     marker->remark = GC__REMARK_NEEDLESS;
+    marker->slices.passes = GC__PRECLEAN_PASSES;
     gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!region->stale && !region->unscanned,
@@ -272,6 +275,7 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_renew_worker(heap);
     marker->asked.count = marker->waiting.count = 0;
+    gc__map_reset(&marker->waits);
     marker->tables.count = marker->table_next = marker->table_from = 0;
     gc__preclean_begin(&marker->slices, 0);
     gc__marker_empty_buffer(heap);
@@ -310,20 +314,6 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     seen->count = kept;
 }
 
-/* Drops most repetitions from `waiting`: an object is appended again by each collection that meets a candidate's
-   object in its slots outside the heap. */
-GC__HOT void gc__marker_sift_waiting(gc_heap *heap) {
-    gc__words *waiting = &heap->marker->waiting;
-    uintptr_t met[256] = {0}; /* by a hash of the address */
-    size_t kept = 0;
-    for (size_t i = 0; i < waiting->count; i++) {
-        uintptr_t object = waiting->words[i], *place = &met[(object >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
-        if (*place != object) waiting->words[kept++] = object;
-        *place = object;
-    }
-    waiting->count = kept;
-}
-
 #define GC__WAITED_MOST 8 /* the growth with waits is at most this many times the growth without */
 
 /* Estimates by how much generation 2 would have grown during the marking if mutators had not waited for it. */
@@ -357,7 +347,6 @@ GC__FN void gc__marker_remark(gc_heap *heap) {
     __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
     __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST); /* the thread waits for the lock */
     gc__marker_empty_buffer(heap);
-    gc__marker_sift_waiting(heap);
     marker->waiting_next = 0;
     marker->tables_next = marker->table_next;
     heap->pause.waiting_objects = marker->waiting.count;
@@ -372,7 +361,6 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     marker->grown_bytes = gc__marker_growth(marker, old - gc__min(old, marker->began_old_bytes));
     gc__marker_empty_buffer(heap);
     gc__marker_sift_seen(heap);
-    gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     heap->stats.concurrent_marked_bytes += marker->marked_bytes;

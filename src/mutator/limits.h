@@ -262,6 +262,8 @@ GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
     return GC_OK;
 }
 
+GC_API size_t gc_container_bytes(void) { return gc__os_container_bytes(); }
+
 GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
     if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
     gc__heap_lock(heap);

@@ -52,13 +52,12 @@ GC__COLD void gc__arena_publish(uint8_t *ranks) {
     gc__tables.cards = (uint8_t *)((uintptr_t)arena->cards - (arena->base >> GC_CARD_BYTE_SHIFT));
     gc__tables.bundles = (uint8_t *)((uintptr_t)arena->bundles - (arena->base >> GC_BUNDLE_SHIFT));
     gc__tables.lowest = gc__tables.highest = arena->base;
+    gc__tables.end = arena->base + arena->bytes;
     gc__tables.low = UINTPTR_MAX; /* no address is in [low, high) */
     gc__tables.age = ranks + GC_RANK_ENTRIES;
     for (int i = GC__SIDE_YOUTH; i <= GC__SIDE_VERDICT; i++)
         gc__side_place(i, (char *)ranks + (size_t)(i - GC__SIDE_YOUTH) * GC_RANK_ENTRIES +
                               (arena->base >> GC_REGION_SHIFT));
-    gc__side_huge_pages(GC__SIDE_MARKS);
-    gc__side_huge_pages(GC__SIDE_CARDS);
 }
 
 /* Reserves the largest arena that the system grants. */

@@ -8,7 +8,7 @@
 #include "host.h"
 
 #ifndef GC_STANDALONE_LIBRARY
-#define GC__INTERFACE_LAST gc_object_identity /* of version 1.0 */
+#define GC__INTERFACE_LAST gc_container_bytes /* of version 1.0 */
 GC__STATIC_ASSERT(GC_INTERFACE_MAJOR > 1 || GC_INTERFACE_MINOR > 0 ||
                       offsetof(gc_functions, GC__INTERFACE_LAST) + sizeof(void *) == sizeof(gc_functions),
                   "GC__INTERFACE_LAST is not the last function of version 1.0");

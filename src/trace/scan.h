@@ -74,13 +74,18 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, gc_word *slots
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(gc__slot_at(slots, i, value), value);
 }
 
-/* Makes the final mark look at a table with a candidate's object again: at the slice with the entry if the entries
-   lie in the table and the marker may trace it, otherwise at all of the table. */
-GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
+/* Returns whether a weak slot's referent is a candidate's, or was stored where only the card tells and is white. */
+GC__FN bool gc__entry_part_waits(const gc__worker *worker, const gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(slot, gc__slot_read(slot, true), value);
+    return gc__is_candidate(ref) || (worker->edges & GC__EDGES_SHADE_CARDS && gc__shade_is_white(ref));
+}
+
+/* Makes the final mark look at a table with such a referent again: at the slice with the entry if the entries lie in the
+   table and the marker may trace it, otherwise at all of the table. */
+GC__OUT_OF_LINE void gc__trace_entry_waits(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
     uintptr_t low = gc__entry_low(entries) + i * entries->entry_bytes, table = gc__traced;
-    const gc_word *key = gc__entry_key(entries, i), *partner = gc__entry_value(entries, i);
-    if (!gc__is_candidate(gc__slot_decode(key, gc__slot_read(key, true), value)) &&
-        !gc__is_candidate(gc__slot_decode(partner, gc__slot_read(partner, true), value)))
+    if (!gc__entry_part_waits(worker, gc__entry_key(entries, i), value) &&
+        !gc__entry_part_waits(worker, gc__entry_value(entries, i), value))
         return;
     if (!gc__is_marking(table)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
@@ -109,7 +114,7 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     if (GC__UNLIKELY(gc__is_after_marker(worker)) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
-        if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
+        if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__trace_entry_waits(worker, entries, i, value);
         if (gc__in_arena(gc__slot_decode(key, gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)

@@ -15,6 +15,7 @@
    waiting objects are traced in the final pause. */
 #pragma once
 
+#include "../base/map.h"
 #include "../space/index.h"
 #include "../space/rank.h"
 #include "../space/slots.h"
@@ -55,6 +56,7 @@ typedef struct gc__marker {
     gc__words grey;    /* the memory of that stack */
     gc__words asked;   /* objects that were scanned except for what their trace functions report */
     gc__words seen, waiting;
+    gc__map waits; /* the objects in `waiting`: each collection that meets one makes it wait again */
     size_t blind;          /* from this many entries on, barriers check a store before they log it */
     gc__store *whole;      /* chunks that the marker has taken from the buffer's list, but not read */
     size_t taken_chunks;   /* whole chunks that the marker has read in this epoch */
@@ -304,11 +306,11 @@ GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object) {
     if (unasked || !gc__shade_push(heap, list, object)) gc__shade_unask(region);
 }
 
-/* Defers the object to the final pause. Callers report it once per slot in a row, so only the last entry is
-   compared. */
-GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
-    gc__words *waiting = &heap->marker->waiting;
-    if (!gc__words_end_with(waiting, object)) gc__shade_ask(heap, waiting, object);
+/* Defers the object to the final pause. */
+GC__OUT_OF_LINE void gc__shade_wait(gc_heap *heap, uintptr_t object) {
+    gc__marker *marker = heap->marker;
+    bool room = gc__map_reserve(&marker->waits, marker->waits.count + 1);
+    if (!room || !(*gc__map_put(&marker->waits, object))++) gc__shade_ask(heap, &marker->waiting, object);
 }
 
 /* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's

@@ -160,13 +160,14 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Makes the dependents of dependent handles wait for their objects. */
+/* Makes those dependents of dependent handles that the trace has to reach wait for their objects. */
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    gc__worker *worker = (gc__worker *)context;
     for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
     for (size_t i = first; i < first + count; i++) {
         const gc_word *place = &segment->places[i];
-        if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
-        gc__wait((gc__worker *)context, *place, (uintptr_t)gc__handle_extra(segment, i));
+        uint8_t verdict = worker->verdicts[*gc__handle_extra(segment, i) >> GC_REGION_SHIFT];
+        if (!gc__place_is_empty(*place) && verdict) gc__wait(worker, *place, (uintptr_t)gc__handle_extra(segment, i));
     }
 }
 

@@ -74,6 +74,21 @@ matches "$output" ' [1-9][0-9]* markings beside the program' "has been marked be
 
 run DOTNET_GCHeapHardLimit=4000000 -- exhaust
 matches "$status $output" '^0 .*OutOfMemoryException was caught' "a program at its limit gets OutOfMemoryException"
+run DOTNET_GCHeapHardLimit=4000000 -- finalizable
+matches "$status $output" '^0 .*OutOfMemoryException was caught' "and so does one whose objects have finalizers, whose heap stays whole"
+run DOTNET_GCHeapHardLimit=4000000 -- limit
+matches "$status $output" '^0 .*limits 67108864 134217728' "a limit that is raised while the program runs"
+
+run_with_address_space() { (ulimit -v 33554432 && run "$@" && echo "$status $output"); }
+matches "$(run_with_address_space DOTNET_GCgchVerify=1 -- Structures Kinds Hashes)" '^0 .*ok Kinds' "with 32 GiB of address space"
+
+# as most programs are: their project says nothing about it
+grep -v System.GC.Concurrent "${programs%.dll}.runtimeconfig.json" > "$dir/silent.json"
+output=$(DOTNET_GCPath="$library" DOTNET_GCgchReport=1 nice tools/limit 90 dotnet exec --runtimeconfig "$dir/silent.json" "$programs" table 1000000 2>&1)
+matches "$output" ' 0 markings beside the program' "nothing is marked beside a program that has not asked for it"
+output=$(DOTNET_GCPath="$library" DOTNET_GCgchReport=1 DOTNET_gcConcurrent=1 nice tools/limit 90 dotnet exec --runtimeconfig "$dir/silent.json" "$programs" table 1000000 2>&1)
+matches "$output" ' [1-9][0-9]* markings beside the program' "but beside one whose environment does"
+
 echo 'no library' > "$dir/broken.so"
 output=$(DOTNET_GCPath=$dir/broken.so timeout 60 dotnet "$programs" hello 2>&1)
 matches "$output" 'GC initialization failed' "what is no library is refused"

@@ -25,6 +25,34 @@ static void emptied_dependents(void) {
     scene_close();
 }
 
+/* A dead pair that refers to itself, among handles that young collections look at. */
+static void dead_dependents(void) {
+    gc_handle pair, weak, young;
+    node *key = NULL, *value = NULL;
+    GC_ROOTS(gc, key, value);
+    scene_open();
+    key = new_node(1), value = new_node(2);
+    gc_store(gc, &value->left, key);
+    pair = gc_handle_create_dependent(heap, key, value);
+    young = gc_handle_create_dependent(heap, key, NULL); /* in the next place */
+    weak = gc_handle_create(heap, GC_HANDLE_WEAK, key);
+    full(), full();
+    value = NULL;
+    gc_handle_set(young, key = new_node(3));
+    begin_marking();
+    for (int i = 0; i < 3; i++) {
+        gc_handle_set(young, key = new_node(3));
+        mark_and_settle();
+        gc_collect(heap, i % 2, 0);
+    }
+    finish();
+    ok(!gc_handle_get(weak) && !gc_handle_get(pair), "a pair of which nothing else knows has died");
+    ok(gc_handle_get(young) == key, "and the other lives");
+    gc_handle_destroy(heap, pair), gc_handle_destroy(heap, weak), gc_handle_destroy(heap, young);
+    key = NULL;
+    scene_close();
+}
+
 /* Finalizers that the marker has looked at: the last collection looks only at those of unmarked objects, at those of regions
    that leave, and at those that became old since. */
 

@@ -196,6 +196,73 @@ static void random_tables(void) {
     scene_close();
 }
 
+/* An ephemeron whose key is the value of one behind it. */
+static void settled_in_a_second_pass(void) {
+    enum { LAST = 8 * PIECE_ENTRIES - 1 };
+    pairs *table = NULL;
+    node *first = NULL;
+    GC_ROOTS(gc, table, first);
+    scene_open();
+    table = gc_new_array(gc, &ephemerons_type, LAST + 1);
+    first = new_node(0);
+    gc_store(gc, &table->items[LAST].key, first);
+    gc_store(gc, &table->items[LAST].value, new_node(1));
+    gc_store(gc, &table->items[0].key, table->items[LAST].value);
+    gc_store(gc, &table->items[0].value, new_node(2));
+    full(), full();
+    begin_marking_in_place();
+    mark_and_settle_all();
+    ok(heap->options.test.scarce_memory || !heap->marker->slices.unclean.count, "another pass settles what the first one has found the key of");
+    finish();
+    ok(table->items[0].value && ((node *)table->items[0].value)->value == 2, "both are whole");
+    table = NULL;
+    full();
+    scene_close();
+}
+
+/* What is stored into settled tables may be known to weak handles only; then a young collection cleans the card. */
+static void stored_when_settled_by(void (*store)(void *slot, void *ref)) {
+    vector *many = NULL, *weak = NULL;
+    pairs *table = NULL;
+    node *made = NULL;
+    gc_handle handles[2];
+    GC_ROOTS(gc, many, weak, table, made);
+    scene_open();
+    many = new_vector(ENTRIES);
+    weak = gc_new_array(gc, &weak_type, ENTRIES);
+    table = gc_new_array(gc, &ephemerons_type, ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        gc_store(gc, &many->items[i], made = new_node(i));
+        gc_store(gc, &weak->items[i], made);
+        gc_store(gc, &table->items[i].key, made);
+        gc_store(gc, &table->items[i].value, made);
+    }
+    gc_store(gc, &last_of(list)->right, made = new_node(ENTRIES));
+    handles[0] = gc_handle_create(heap, GC_HANDLE_WEAK, made);
+    gc_store(gc, &scanned->items[0], made = new_node(ENTRIES + 1));
+    handles[1] = gc_handle_create(heap, GC_HANDLE_WEAK, made);
+    made = NULL;
+    full(), full();
+    gc_store(gc, &last_of(list)->right, NULL);
+    gc_store(gc, &scanned->items[0], NULL);
+    begin_marking_in_place();
+    mark_and_settle_all();
+    store(&table->items[77].value, gc_handle_get(handles[0]));
+    store(&weak->items[77], gc_handle_get(handles[1]));
+    gc_collect(heap, 0, 0);
+    finish();
+    made = table->items[77].value;
+    ok(made && made->value == ENTRIES && gc_handle_get(handles[0]) == made, "the value of an ephemeron whose key lives");
+    ok(weak->items[77] == gc_handle_get(handles[1]), "an entry is cleared if its handle is");
+    ok(gc_heap_verify(heap), "all is in order");
+    for (int i = 0; i < 2; i++) gc_handle_destroy(heap, handles[i]);
+    table = NULL, weak = NULL, made = NULL;
+    full();
+    scene_close();
+}
+
+static void stored_when_settled(void) { stored_when_settled_by(by_gc_store); }
+
 /* A reference to a leaving object is stored into a piece that is settled, and a young collection cleans its card. */
 static void met_when_settled(void) {
     vector *many = NULL, *weak = NULL;

@@ -650,6 +650,7 @@ static void in_container(void) {
     in_second_version();
     write_file("/sys/fs/cgroup/memory.max", "33554432\n");
     begin(NULL);
+    is(gc_container_bytes(), 32 * MIB, "a host learns what its container has");
     is(stats().heap_bytes_max, 0, "a new heap does not look for a container");
     node *list = NULL, *n;
     GC_ROOTS(gc, list);

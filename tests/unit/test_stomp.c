@@ -52,6 +52,7 @@ static void changes(void) {
     ok(t->ephemeral >= 1 && t->resize >= 1, "the first region is told, as a young one and as one of the heap");
     ok((uintptr_t)old >= t->tables.low && (uintptr_t)old < t->tables.high, "it is between low and high");
     ok((uintptr_t)old >= t->tables.lowest && (uintptr_t)old < t->tables.highest, "and between lowest and highest");
+    ok(t->tables.highest <= t->tables.end && t->tables.end - t->tables.lowest <= GC_ARENA_BYTES, "which never exceeds the end");
     int suspended = t->suspended, resized = t->resize;
     size_t length = gc__max(LENGTH, GC__HUGE_PAGE_BYTES / 8); /* beyond the first regions, which may be those of a huge page */
     large = new_vector(length);
@@ -329,6 +330,27 @@ static void stands_against_marking(void) {
     gc_barrier_switch(before);
 }
 
+static bool switches;
+static void on_start(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    if (switches) gc_barrier_switch(GC_BARRIER_BYTE_REGION);
+}
+
+static void switched_as_marking_begins(void) {
+    vector *old = new_vector(10);
+    GC_ROOTS(gc, old);
+    age(&old, 2);
+    switches = true;
+    begin_marking();
+    switches = false;
+    ok(gc_barrier_current() == GC_BARRIER_BYTE_REGION && !heap->marking, "a hook's barrier, which shows too little, has no marking begin");
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
+    full();
+    begin_marking();
+    ok(heap->marking, "which begins beneath another one");
+    finish();
+}
+
 int main(void) {
     told t = {0};
     gc_options options = observed(&t);
@@ -347,6 +369,7 @@ int main(void) {
     switched_while_marking();
     end();
     run(goal_comes_and_goes, (gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1});
+    run(switched_as_marking_begins, (gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .collection_start = on_start});
     stands_against_marking();
     two_heaps();
     two_threads(GC_BARRIER_OBJECT_LOGGING);

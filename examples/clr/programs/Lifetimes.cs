@@ -175,6 +175,40 @@ static class Lifetimes {
         Check.That(length == 50, "chain of ephemerons: " + length);
     }
 
+    // The key lives on, and so does the table.
+    [MethodImpl(Apart)]
+    static void AddAndRemove(ConditionalWeakTable<object, object> table, object key, List<WeakReference> values) {
+        var value = new object();
+        table.Add(key, value);
+        values.Add(new WeakReference(value));
+        table.Remove(key);
+    }
+    [MethodImpl(Apart)]
+    static DependentHandle MakeEmptied(object key, List<WeakReference> values) {
+        var value = new object();
+        values.Add(new WeakReference(value));
+        var handle = new DependentHandle(key, value);
+        handle.Target = null;
+        return handle;
+    }
+    public static void RemovedFromTables() {
+        var table = new ConditionalWeakTable<object, object>();
+        var values = new List<WeakReference>();
+        var keys = Enumerable.Range(0, 20).Select(_ => new object()).ToList();
+        foreach (object key in keys) AddAndRemove(table, key, values);
+        var handles = keys.Select(key => MakeEmptied(key, values)).ToList();
+        CollectAll();
+        Check.That(values.All(w => !w.IsAlive), "values that were removed: " + values.Count(w => w.IsAlive));
+        foreach (object key in keys) {
+            object value = new object[] { key };
+            table.Add(key, value);
+            GC.Collect();
+            Check.That(table.TryGetValue(key, out object found) && found == value, "the next value");
+        }
+        handles.ForEach(h => h.Dispose());
+        GC.KeepAlive(keys);
+    }
+
     // Several threads register objects again at the same time.
     class Shared {
         public static int Ended;

@@ -24,6 +24,8 @@ static class Loads {
         case "table": Table(size > 0 ? size : 1000000); break;
         case "mix": Mix(size > 0 ? size : 1000); break;
         case "exhaust": Exhaust(); break;
+        case "finalizable": ExhaustFinalizable(); break;
+        case "limit": Limit(); break;
         case "crash":
             Mix(50);
             Environment.FailFast("on purpose");
@@ -120,6 +122,39 @@ static class Loads {
             }
         }
         Console.WriteLine(caught == 3 ? "OutOfMemoryException was caught" : "it was not");
+    }
+
+    // Half of the objects die, so there is always something to collect before an allocation fails.
+    sealed class Finalizable {
+        ~Finalizable() { }
+    }
+    static void ExhaustFinalizable() {
+        int caught = 0, counts = 0;
+        for (int round = 0; round < 3; round++) {
+            var kept = new List<Finalizable>(1 << 20);
+            try {
+                for (;;) kept.Add(new Finalizable());
+            } catch (OutOfMemoryException) {
+                caught++;
+                Span<object> span = new object[8];
+                span[3] = new object[] { round };
+                kept = null;
+                GC.Collect();
+                GC.WaitForPendingFinalizers();
+                GC.Collect();
+                for (int i = 0; i < 10000; i++) span[5] = new object[] { i };
+                GC.Collect();
+                counts += ((object[])span[3])[0] is int number && number == round ? 1 : 0;
+            }
+        }
+        Console.WriteLine(caught == 3 && counts == 3 ? "OutOfMemoryException was caught" : $"it was not: {caught} {counts}");
+    }
+
+    static void Limit() {
+        long before = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
+        AppContext.SetData("GCHeapHardLimit", (ulong)before * 2);
+        GC.RefreshMemoryLimit();
+        Console.WriteLine($"limits {before} {GC.GetGCMemoryInfo().TotalAvailableMemoryBytes}");
     }
 
     static void Threads(int count) {
