@@ -74,7 +74,7 @@ matches "$output" ' [1-9][0-9]* markings beside the program' "has been marked be
 
 run DOTNET_GCHeapHardLimit=4000000 -- exhaust
 matches "$status $output" '^0 .*OutOfMemoryException was caught' "a program at its limit gets OutOfMemoryException"
-run DOTNET_GCHeapHardLimit=4000000 -- finalizable
+run DOTNET_GCHeapHardLimit=4000000 DOTNET_GCgchVerify=1 -- finalizable
 matches "$status $output" '^0 .*OutOfMemoryException was caught' "and so does one whose objects have finalizers, whose heap stays whole"
 run DOTNET_GCHeapHardLimit=4000000 -- limit
 matches "$status $output" '^0 .*limits 67108864 134217728' "a limit that is raised while the program runs"

@@ -8,8 +8,11 @@ static class Loads {
     sealed class Watch {
         public static double Longest;
         ~Watch() {
-            Longest = Math.Max(Longest, GC.GetGCMemoryInfo(GCKind.Any).PauseDurations[0].TotalMilliseconds);
-            if (!Environment.HasShutdownStarted) new Watch();
+            try {
+                Longest = Math.Max(Longest, GC.GetGCMemoryInfo(GCKind.Any).PauseDurations[0].TotalMilliseconds);
+                if (!Environment.HasShutdownStarted) new Watch();
+            } catch (OutOfMemoryException) { // in a program that goes to its limit
+            }
         }
     }
     [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
@@ -128,6 +131,16 @@ static class Loads {
     sealed class Finalizable {
         ~Finalizable() { }
     }
+    // An array that only a span keeps, beside what the failed allocation has left; if there is no room, it is empty.
+    static Span<object> Room(int round) {
+        try {
+            object[] array = new object[8];
+            array[3] = new object[] { round };
+            return array;
+        } catch (OutOfMemoryException) {
+            return default;
+        }
+    }
     static void ExhaustFinalizable() {
         int caught = 0, counts = 0;
         for (int round = 0; round < 3; round++) {
@@ -136,15 +149,14 @@ static class Loads {
                 for (;;) kept.Add(new Finalizable());
             } catch (OutOfMemoryException) {
                 caught++;
-                Span<object> span = new object[8];
-                span[3] = new object[] { round };
+                var span = Room(round);
                 kept = null;
                 GC.Collect();
                 GC.WaitForPendingFinalizers();
                 GC.Collect();
-                for (int i = 0; i < 10000; i++) span[5] = new object[] { i };
+                for (int i = 0; i < 10000 && span.Length > 0; i++) span[5] = new object[] { i };
                 GC.Collect();
-                counts += ((object[])span[3])[0] is int number && number == round ? 1 : 0;
+                counts += span.Length == 0 || ((object[])span[3])[0] is int number && number == round ? 1 : 0;
             }
         }
         Console.WriteLine(caught == 3 && counts == 3 ? "OutOfMemoryException was caught" : $"it was not: {caught} {counts}");
