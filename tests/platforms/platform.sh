@@ -79,6 +79,8 @@ if [ -n "$emulator" ]; then
     # In inside.c functions that a configuration never calls are compiled, too.
     collector='-O3 -Wno-nonnull' own='-O2 -fwhole-program'
 fi
+# Where dynamic links have shown all of them.
+[ "$platform" != musl-static ] || export QUICK=1
 arena=-DGC_ARENA_BYTES="((size_t)1<<$([ -n "$emulator" ] && echo 32 || echo 40))"
 # Nor do programs there have addresses of more bits.
 [ "$platform" != aarch64 ] || flags="$flags -DGC_ADDRESS_BITS=40"
