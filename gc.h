@@ -911,8 +911,7 @@ typedef struct gc_limits {
 } gc_limits;
 
 /* Fills *limits with those that were set last, by the options or by gc_heap_set_limits, so that one of them can be changed.
-   A heap_bytes_soft beyond SIZE_MAX / 64 is that.
-   [cooperative; never collects; cannot fail] */
+   A heap_bytes_soft beyond SIZE_MAX / 64 is that. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
 /* Changes all limits at once. With heap_bytes_max 0 the container's limit at the time of the call counts. A heap that holds more
    than a lower heap_bytes_max is collected and compacted first; if what lives needs more, that fails with GC_ERROR_HEAP_FULL.
@@ -936,7 +935,7 @@ typedef struct gc_pacing {
     bool paused;
 } gc_pacing;
 
-/* Fills *pacing with what is in force, so that one field can be changed. [cooperative; never collects; cannot fail] */
+/* Fills *pacing with what is in force, so that one field can be changed. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing);
 /* Changes all of it at once. A heap that is paused no more is collected when a thread has next allocated some KiB, if that is
    due. [cooperative; may wait; never collects; GC_ERROR_ARGUMENT, GC_ERROR_MISUSE] */
@@ -8208,6 +8207,10 @@ GC__FN bool gc__is_born_old(const gc_heap *heap) {
 GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t end;
     if (!spans->old || (window->region && !gc__window_is_old(window))) return false;
+    if (bytes <= gc__span_room(window)) { /* the hole is a large one */
+        gc__allocation_extend(window->region->heap, window, zeroed, bytes);
+        return true;
+    }
     gc__allocation_flush(window, zeroed);
     uintptr_t from = gc__hole_by_marks(spans->old, bytes, &end);
     if (!from) return false;
@@ -8355,14 +8358,19 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
                   gc__object_name(gc__traced));
 }
 
-/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
-GC__COLD void gc__heap_wait(gc_heap *heap) {
-    gc__heap_check_wait(heap);
+/* Lets collections of all heaps run while the thread waits, those too that wait for threads as the heap's host does. */
+GC__COLD void gc__park_with_host(const gc_heap *heap) {
     gc__park(NULL);
     if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
         gc__my_host = heap;
         gc__my_parked++;
     }
+}
+
+/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
+GC__COLD void gc__heap_wait(gc_heap *heap) {
+    gc__heap_check_wait(heap);
+    gc__park_with_host(heap);
     /* If there are fewer processors than threads, one for which the lock's owner waits may need this one. */
     gc__lock_take_polling(&heap->threads->lock, __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? 0 : GC__LOCK_SPINS);
     gc_thread *self = gc__thread_self(heap);
@@ -8684,7 +8692,7 @@ GC__COLD bool gc__heaps_try_all(void) {
         bool taken = gc__heap_is_locked(heap) || gc__lock_try(&heap->threads->lock);
         if (!taken) {
             gc__heap_check_wait(heap);
-            gc__park(NULL);
+            gc__park_with_host(heap);
             taken = gc__lock_take_for(&heap->threads->lock, GC__HEAPS_PATIENCE_NS);
         }
         if (taken) {
@@ -10892,11 +10900,10 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
         return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
     if (flags & GC__SLOT_DERIVED)
         return gc__fail(GC_ERROR_MISUSE,
-                        "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base, and compute the others from it");
+                        "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base");
     if (count > (UINTPTR_MAX - (uintptr_t)slots) / gc__flags_bytes(flags))
         return gc__fail(GC_ERROR_MISUSE,
-                        "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "
-                        "is not their size in bytes, and cannot be negative",
+                        "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give their number, not their bytes",
                         count, slots);
     gc__lock_take(&heap->threads->roots_lock);
     bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
@@ -15830,7 +15837,8 @@ GC__COLD gc_word *gc__shadow_of(const void *slot) {
 
 /* Reserves the shadow. The arena's lock is held. */
 GC__COLD gc_result gc__shadow_open(void) {
-    if (!GC_SHADOW_HEAP || gc__shadow || gc__the_outside.stores_no_shadow) return GC_OK;
+    bool reserved = gc__shadow && gc__sides[GC__SIDE_SHADOW].start; /* an arena before this one may have had a shadow */
+    if (!GC_SHADOW_HEAP || reserved || gc__the_outside.stores_no_shadow) return GC_OK;
     gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
     return gc__fail(
@@ -16958,10 +16966,18 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
 #include <stdint.h>
 
 #define GC_DAC_MAJOR 3
-#define GC_DAC_MINOR 0
+#define GC_DAC_MINOR 1
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
+
+/* Returns the length of the first of the names of GC_ROOTS. Commas within parentheses or brackets belong to a name. */
+static inline size_t gc__name_bytes(const char *names) {
+    size_t bytes = 0;
+    for (int depth = 0; names[bytes] && (depth > 0 || names[bytes] != ','); bytes++)
+        depth += (names[bytes] == '(' || names[bytes] == '[') - (names[bytes] == ')' || names[bytes] == ']');
+    return bytes;
+}
 
 /* X(NAME, address): variables of the collector. */
 #define GC__DAC_VARIABLES(X)     \
@@ -17018,7 +17034,8 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
     X(CARD_BITS, GC_CARD_BITS)                                     \
     X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
     X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
-    X(STACK_WORDS, GC__STACK_WORDS)
+    X(STACK_WORDS, GC__STACK_WORDS)                                \
+    X(SLOT_DERIVED, GC__SLOT_DERIVED)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -17977,7 +17994,7 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
 /* Does the work of the marker's thread until that time, or until a thread waits for all to stop. Returns whether more is
    left. */
 GC__COLD bool gc__marking_help(gc_heap *heap, uint64_t until_ns) {
-    bool more = true;
+    bool more = !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE);
     while (more && gc__os_now_ns() < until_ns && !__atomic_load_n(&heap->threads->stopping, __ATOMIC_RELAXED)) {
         gc__lock_take(&heap->marker->lock);
         more = gc__marker_turn(heap, GC__MARKING_STEPS);
@@ -18693,8 +18710,9 @@ GC_API bool gc_step(gc_heap *heap, unsigned us) {
     GC__API_SCOPE("gc_step");
     gc__request request;
     if (gc__is_null(heap, "gc_step", "heap") || gc__collect_is_misuse(heap, "gc_step")) return false;
-    if (gc__marking_help(heap, gc__os_now_ns() + (uint64_t)us * 1000) && gc__heap_is_marking(heap)) return true;
-    gc__heap_lock(heap);
+    bool goes_on = gc__marking_help(heap, gc__os_now_ns() + (uint64_t)us * 1000) && gc__heap_is_marking(heap);
+    if (goes_on && !__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) return true;
+    gc__heap_lock(heap); /* another thread's collection comes first */
     if (gc__step_request(heap, &request)) gc__collect_requested(heap, &request);
     bool more = gc__heap_is_marking(heap);
     gc__heap_unlock(heap);
@@ -19088,7 +19106,9 @@ GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace_goal(heap, pace->full_live_bytes);
     if (heap->options.nursery_bytes)
         pace->nursery_bytes = heap->options.nursery_bytes;
-    else if (!heap->options.non_generational)
+    else if (heap->options.non_generational)
+        pace->nursery_bytes = gc__nursery_non_generational(heap);
+    else
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
     __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
     gc__heap_note_held(heap);
@@ -19432,6 +19452,8 @@ GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size
     if (!gc__heap_lock_unless_taken(heap)) return false;
     if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
     if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL) && grown) profiler->extend(thread, 2, 0, to - from, to - from);
     if (grown) gc__object_set_length(array, length);
     gc__heap_unlock(heap);
     return grown;
@@ -19450,40 +19472,38 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
         __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > gc__the_arena.bytes)
         return false;
     size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
-    if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
     memset((char *)array + used, 0, from - used); /* the bytes by which the old size was rounded up */
+    if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
     gc__object_set_length((uintptr_t)array, length);
+    gc__allocation_note(thread, array, to - from, __builtin_return_address(0), true);
     return true;
 }
 #endif
 
-/* Collects if `bytes` more off-heap bytes, and `table_bytes` for their table, call for that. *object follows the
-   object. */
-GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
+/* Collects if `bytes` more off-heap bytes, and `table_bytes` for their table, call for that. */
+GC__COLD gc_result gc__external_make_room(gc_heap *heap, size_t bytes, size_t table_bytes) {
     bool fits = gc__external_fits(heap, bytes + table_bytes);
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (bytes > heap->limit_bytes) return gc__last_result; /* the bytes can never fit */
-    if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
     else
         fits = gc__room_make(heap, bytes + table_bytes);
-    gc_roots_remove(heap, object);
     if (!fits) gc__explain_full(heap);
     return fits ? GC_OK : gc__last_result;
 }
 
 /* Adds off-heap bytes to the object, or subtracts them. The heap's lock is held. */
-GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
-    gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
-    if (bytes <= 0)
-        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
+GC__FN gc_result gc__external_add(gc_heap *heap, void **root, ptrdiff_t bytes) {
+    uintptr_t object = (uintptr_t)*root;
+    gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
+    if (bytes <= 0) return bytes ? gc__external_remove(heap, table, object, (size_t)0 - (size_t)bytes) : GC_OK;
     size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each table */
-    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
+    gc_result result = gc__external_make_room(heap, (size_t)bytes, tables);
     if (result != GC_OK) return result;
-    uintptr_t *held = gc__external_entry(heap, (uintptr_t)object, 0, "gc_object_add_external");
+    uintptr_t *held = gc__external_entry(heap, (uintptr_t)*root, 0, "gc_object_add_external");
     if (!held || !gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return gc__last_result;
     *held += (size_t)bytes;
     heap->owned_bytes += (size_t)bytes;
@@ -19501,11 +19521,14 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
     if (gc_object_heap(object) != heap)
         return gc__fail(GC_ERROR_MISUSE, "%s: %p is no object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
+    bool unbound = gc__record(thread)->unbound; /* such a record's frames are no roots */
+    if (unbound && gc_roots_add(heap, &object, 1, 0) != GC_OK) return gc__last_result;
     gc__heap_lock(heap);
     uintptr_t *number = identity ? gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, function) : NULL;
     if (number) *identity = *number ? *number : (*number = ++heap->collector->identities);
-    gc_result result = identity ? GC_OK : gc__external_add(heap, object, bytes);
+    gc_result result = identity ? GC_OK : gc__external_add(heap, &object, bytes);
     gc__heap_unlock(heap);
+    if (unbound) gc_roots_remove(heap, &object);
     return result;
 }
 
@@ -19642,8 +19665,8 @@ GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    gc__thread_unlist(thread, link);
+    while (*link && *link != thread) link = &gc__record(*link)->next;
+    if (*link) gc__thread_unlist(thread, link); /* or else the heap was abandoned meanwhile */
     gc__heap_unlock(heap);
 }
 
@@ -19666,15 +19689,15 @@ GC__COLD void gc__thread_leave_stacks(gc_thread *thread) {
 
 /* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
 GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
+    gc_heap *heap = thread->heap; /* which may be abandoned meanwhile */
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
-    if (preemptive) gc__heap_lock(thread->heap);
+    if (preemptive) gc__heap_lock(heap);
     gc__thread_leave_stacks(thread);
-    if (preemptive) gc__heap_unlock(thread->heap);
+    if (preemptive) gc__heap_unlock(heap);
     if (!within || !preemptive) return;
-    gc__warn(&thread->heap->options,
-             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
-             "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
-             "it leaves scopes in their order",
+    gc__warn(&heap->options,
+             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so a collection could have read what "
+             "has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves",
              gc__thread_name(thread));
 }
 
@@ -19982,7 +20005,7 @@ GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadl
     uint64_t now = gc__os_now_ns(), patience = heap->options.patience_ms * GC__NS_PER_MS;
     uint64_t wait = gc__ns_since(deadline_ns, now);
     gc__save_registers(gc__my_registers);
-    gc__park(NULL);
+    gc__park_with_host(heap);
     gc__os_wait_for(&heap->finalizers->event, event, wait < patience ? wait : patience);
     gc__unpark_all();
     gc__finalizers_watch(heap);
@@ -19996,6 +20019,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     if (gc__is_null(thread, "gc_finalizer_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
+    if (gc__is_called_by_hook(heap, "gc_finalizer_wait")) return false;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
     if (gc__finalizer_of(all, thread, (const void *)GC__FRAME_TOP())) return false;
@@ -20174,8 +20198,8 @@ GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
-    f(&gc__code_lock);
     f(&gc__profile_lock);
+    f(&gc__code_lock);
 }
 
 /* Stops all heaps and takes all locks, until gc__fork_end. The caller's registers and stack pointer are saved, and

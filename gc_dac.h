@@ -78,10 +78,18 @@ GC__STYLE_BEGIN
 #include <stdint.h>
 
 #define GC_DAC_MAJOR 3
-#define GC_DAC_MINOR 0
+#define GC_DAC_MINOR 1
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
+
+/* Returns the length of the first of the names of GC_ROOTS. Commas within parentheses or brackets belong to a name. */
+static inline size_t gc__name_bytes(const char *names) {
+    size_t bytes = 0;
+    for (int depth = 0; names[bytes] && (depth > 0 || names[bytes] != ','); bytes++)
+        depth += (names[bytes] == '(' || names[bytes] == '[') - (names[bytes] == ')' || names[bytes] == ']');
+    return bytes;
+}
 
 /* X(NAME, address): variables of the collector. */
 #define GC__DAC_VARIABLES(X)     \
@@ -138,7 +146,8 @@ GC__STYLE_BEGIN
     X(CARD_BITS, GC_CARD_BITS)                                     \
     X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
     X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
-    X(STACK_WORDS, GC__STACK_WORDS)
+    X(STACK_WORDS, GC__STACK_WORDS)                                \
+    X(SLOT_DERIVED, GC__SLOT_DERIVED)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -2289,7 +2298,7 @@ GC__DAC_FN bool gc__dac_cursor_open(gc_dac *dac, gc__dac_copy *copy, size_t numb
 /* The header says nothing: the walk cannot go on behind it. */
 GC__DAC_FN bool gc__dac_cursor_lost(gc_dac *dac, gc__dac_cursor *cursor, uint64_t at) {
     uint64_t header = 0;
-    if (cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);
+    if (at < cursor->readable && cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);
     if (at >= cursor->readable)
         return gc__dac_fail(
             dac, "the region at 0x%llx is not readable from 0x%llx on: the objects from there on are left out%s",
@@ -3106,15 +3115,12 @@ GC__DAC_FN void gc__dac_root_flags(const gc__dac_copy *copy, gc_dac_root *root, 
 
 /* The i-th of "list, cell". */
 GC__DAC_FN const char *gc__dac_name_of(gc_dac *dac, const char *names, uint64_t i) {
-    while (i-- && *names) {
-        int depth = 0; /* commas within parentheses or brackets belong to one name */
-        for (; *names && (depth > 0 || *names != ','); names++)
-            depth += (*names == '(' || *names == '[') - (*names == ')' || *names == ']');
+    for (; i && *names; i--) {
+        names += gc__name_bytes(names);
         names += *names == ',';
     }
     names += strspn(names, " ");
-    if (!strchr(names, ',')) return names;
-    return gc__dac_format(dac, "%.*s", (int)strcspn(names, ","), names);
+    return strchr(names, ',') ? gc__dac_format(dac, "%.*s", (int)gc__name_bytes(names), names) : names;
 }
 
 /* Words on a stack, or in registers, that may be references. */
@@ -3163,7 +3169,8 @@ GC__DAC_FN bool gc__dac_frame_roots(gc__dac_root_walk *walk, const gc_dac_frame 
     uint64_t slots = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_frame_slots);
     bool array = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONTIGUOUS)) != 0;
     bool named = !array || strchr(frame->names, ','); /* each variable, not the array */
-    for (uint64_t i = 0; i < frame->count && gc__dac_step(dac, 1); i++) {
+    bool derived = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_DERIVED)) != 0; /* what follows the base keeps nothing */
+    for (uint64_t i = 0; i < (derived ? 1 : frame->count) && gc__dac_step(dac, 1); i++) {
         gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FRAME);
         uint64_t entry = 0;
         if (!gc__dac_load(dac, slots + 8 * i, &entry, sizeof entry)) return true;

@@ -5564,8 +5564,8 @@ GC__FN size_t gc__root_group_now(gc__root_tree *tree) {
    visited again, so the index begins anew after the last name. */
 GC__FN size_t gc__root_variable(gc__root_tree *tree) {
     const char *name = tree->site->names;
-    for (size_t i = 0; i < tree->index; i++) name += strcspn(name, ",") + strspn(name + strcspn(name, ","), ", ");
-    size_t length = strcspn(name, ",");
+    for (size_t i = 0; i < tree->index; i++) name += gc__name_bytes(name), name += strspn(name, ", ");
+    size_t length = gc__name_bytes(name);
     char text[128];
     tree->index = name[length] ? tree->index + 1 : 0;
     snprintf(text, sizeof text, "%.*s", (int)length, name);
@@ -5602,7 +5602,10 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
     if (group != tree->group || site != tree->site || (site && !named)) tree->index = 0;
     tree->group = group;
     tree->site = site;
-    if (flags & GC__SLOT_DERIVED) return; /* the slot that it is derived from is visited, too */
+    if (flags & GC__SLOT_DERIVED) { /* the slot that it is derived from was visited, and is the frame's only one */
+        tree->index = 0;
+        return;
+    }
     if (flags & GC__SLOT_ENTRIES) {
         gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
         return;
@@ -6869,7 +6872,7 @@ static const char *const gc__page_script[] = {
     "const spots = {};",
     "function drawPauses() {",
     "    const [g, width] = sized($('pauses'), 220);",
-    "    const most = Math.max(...data.collections.map(c => c.end - c.asked), 1000) / 1e6;",
+    "    const most = data.collections.reduce((most, c) => Math.max(most, c.end - c.asked), 1000) / 1e6;",
     "    const {x, y} = axes(g, width, 220, seconds, most, 'ms');",
     "    spots.pauses = [];",
     "    for (const c of data.collections) {",
@@ -6890,7 +6893,7 @@ static const char *const gc__page_script[] = {
     "    const [g, width] = sized($('heap'), 220);",
     "    const points = [];",
     "    for (const c of data.collections) { points.push([c.start, c.before, c]); points.push([c.end, c.after, c]); }",
-    "    const most = Math.max(...points.map(p => Math.max(p[1][0] + p[1][1] + p[1][2], p[1][3])), 1024);",
+    "    const most = points.reduce((most, p) => Math.max(most, p[1][0] + p[1][1] + p[1][2], p[1][3]), 1024);",
     "    const unit = most >= 2 ** 30 ? 30 : most >= 2 ** 20 ? 20 : 10;",
     "    const {x, y} = axes(g, width, 220, seconds, most / 2 ** unit, {30: 'GiB', 20: 'MiB', 10: 'KiB'}[unit]);",
     "    const line = (value, from, color) => {",

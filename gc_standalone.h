@@ -607,6 +607,7 @@ GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_function
 static gc_library gc__embedded_library;
 static const gc_library *gc__library_in_force; /* NULL: not chosen yet; atomic, written under the lock */
 static gc__lock gc__library_lock = GC__LOCK_INITIALIZER;
+static gc__lock gc__inline_lock = GC__LOCK_INITIALIZER; /* the last one to be taken: what inline code reads is written under it */
 static uint32_t gc__library_forks; /* threads in fork(), whose handlers have that lock or wait for it; atomic */
 
 /* A library has been loaded, and the lock is free. A fork that began before calls no handlers of the library's: so none of its
@@ -648,9 +649,11 @@ GC__FN void gc__inline_update(const gc_library *library) { (void)library; }
 /* gc_host.stomp, under the barrier lock of the library. */
 GC__FN void gc__library_stomped(void *context, const gc_barrier_change *change) {
     gc_library *library = (gc_library *)context;
+    gc__lock_take(&gc__inline_lock);
     library->barrier = change->barrier;
     library->tables = change->tables;
     if (library == __atomic_load_n(&gc__library_in_force, __ATOMIC_ACQUIRE)) gc__inline_update(library);
+    gc__lock_release(&gc__inline_lock);
 }
 
 /* What a library is given; the caller fills in `refused`. */
@@ -703,8 +706,10 @@ GC__FN void *gc__library_function(const gc_library *library, size_t i) {
 /* Lock held. Puts the collector in force: from now on gc_NAME is its function. What it has not keeps leading to
    gc__stub_first. */
 GC__FN void gc__library_install(const gc_library *library) {
+    gc__lock_take(&gc__inline_lock);
     if (library->tables) gc__inline_update(library);
     __atomic_store_n(&gc__library_in_force, library, __ATOMIC_RELEASE);
+    gc__lock_release(&gc__inline_lock);
     for (size_t i = 0; i < GC__STUBS; i++) {
         void *function = gc__library_function(library, i);
         if (function) __atomic_store_n(&gc__stub_slots[i], function, __ATOMIC_RELEASE);

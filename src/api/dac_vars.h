@@ -15,10 +15,18 @@
 #include <stdint.h>
 
 #define GC_DAC_MAJOR 3
-#define GC_DAC_MINOR 0
+#define GC_DAC_MINOR 1
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
+
+/* Returns the length of the first of the names of GC_ROOTS. Commas within parentheses or brackets belong to a name. */
+static inline size_t gc__name_bytes(const char *names) {
+    size_t bytes = 0;
+    for (int depth = 0; names[bytes] && (depth > 0 || names[bytes] != ','); bytes++)
+        depth += (names[bytes] == '(' || names[bytes] == '[') - (names[bytes] == ')' || names[bytes] == ']');
+    return bytes;
+}
 
 /* X(NAME, address): variables of the collector. */
 #define GC__DAC_VARIABLES(X)     \
@@ -75,7 +83,8 @@
     X(CARD_BITS, GC_CARD_BITS)                                     \
     X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
     X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
-    X(STACK_WORDS, GC__STACK_WORDS)
+    X(STACK_WORDS, GC__STACK_WORDS)                                \
+    X(SLOT_DERIVED, GC__SLOT_DERIVED)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \

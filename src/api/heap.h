@@ -244,8 +244,7 @@ typedef struct gc_limits {
 } gc_limits;
 
 /* Fills *limits with those that were set last, by the options or by gc_heap_set_limits, so that one of them can be changed.
-   A heap_bytes_soft beyond SIZE_MAX / 64 is that.
-   [cooperative; never collects; cannot fail] */
+   A heap_bytes_soft beyond SIZE_MAX / 64 is that. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
 /* Changes all limits at once. With heap_bytes_max 0 the container's limit at the time of the call counts. A heap that holds more
    than a lower heap_bytes_max is collected and compacted first; if what lives needs more, that fails with GC_ERROR_HEAP_FULL.
@@ -269,7 +268,7 @@ typedef struct gc_pacing {
     bool paused;
 } gc_pacing;
 
-/* Fills *pacing with what is in force, so that one field can be changed. [cooperative; never collects; cannot fail] */
+/* Fills *pacing with what is in force, so that one field can be changed. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing);
 /* Changes all of it at once. A heap that is paused no more is collected when a thread has next allocated some KiB, if that is
    due. [cooperative; may wait; never collects; GC_ERROR_ARGUMENT, GC_ERROR_MISUSE] */

@@ -443,8 +443,9 @@ GC_API bool gc_step(gc_heap *heap, unsigned us) {
     GC__API_SCOPE("gc_step");
     gc__request request;
     if (gc__is_null(heap, "gc_step", "heap") || gc__collect_is_misuse(heap, "gc_step")) return false;
-    if (gc__marking_help(heap, gc__os_now_ns() + (uint64_t)us * 1000) && gc__heap_is_marking(heap)) return true;
-    gc__heap_lock(heap);
+    bool goes_on = gc__marking_help(heap, gc__os_now_ns() + (uint64_t)us * 1000) && gc__heap_is_marking(heap);
+    if (goes_on && !__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) return true;
+    gc__heap_lock(heap); /* another thread's collection comes first */
     if (gc__step_request(heap, &request)) gc__collect_requested(heap, &request);
     bool more = gc__heap_is_marking(heap);
     gc__heap_unlock(heap);

@@ -101,7 +101,7 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
 /* Does the work of the marker's thread until that time, or until a thread waits for all to stop. Returns whether more is
    left. */
 GC__COLD bool gc__marking_help(gc_heap *heap, uint64_t until_ns) {
-    bool more = true;
+    bool more = !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE);
     while (more && gc__os_now_ns() < until_ns && !__atomic_load_n(&heap->threads->stopping, __ATOMIC_RELAXED)) {
         gc__lock_take(&heap->marker->lock);
         more = gc__marker_turn(heap, GC__MARKING_STEPS);

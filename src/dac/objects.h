@@ -124,7 +124,7 @@ GC__DAC_FN bool gc__dac_cursor_open(gc_dac *dac, gc__dac_copy *copy, size_t numb
 /* The header says nothing: the walk cannot go on behind it. */
 GC__DAC_FN bool gc__dac_cursor_lost(gc_dac *dac, gc__dac_cursor *cursor, uint64_t at) {
     uint64_t header = 0;
-    if (cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);
+    if (at < cursor->readable && cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);
     if (at >= cursor->readable)
         return gc__dac_fail(
             dac, "the region at 0x%llx is not readable from 0x%llx on: the objects from there on are left out%s",

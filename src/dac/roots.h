@@ -44,15 +44,12 @@ GC__DAC_FN void gc__dac_root_flags(const gc__dac_copy *copy, gc_dac_root *root, 
 
 /* The i-th of "list, cell". */
 GC__DAC_FN const char *gc__dac_name_of(gc_dac *dac, const char *names, uint64_t i) {
-    while (i-- && *names) {
-        int depth = 0; /* commas within parentheses or brackets belong to one name */
-        for (; *names && (depth > 0 || *names != ','); names++)
-            depth += (*names == '(' || *names == '[') - (*names == ')' || *names == ']');
+    for (; i && *names; i--) {
+        names += gc__name_bytes(names);
         names += *names == ',';
     }
     names += strspn(names, " ");
-    if (!strchr(names, ',')) return names;
-    return gc__dac_format(dac, "%.*s", (int)strcspn(names, ","), names);
+    return strchr(names, ',') ? gc__dac_format(dac, "%.*s", (int)gc__name_bytes(names), names) : names;
 }
 
 /* Words on a stack, or in registers, that may be references. */
@@ -101,7 +98,8 @@ GC__DAC_FN bool gc__dac_frame_roots(gc__dac_root_walk *walk, const gc_dac_frame 
     uint64_t slots = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_frame_slots);
     bool array = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONTIGUOUS)) != 0;
     bool named = !array || strchr(frame->names, ','); /* each variable, not the array */
-    for (uint64_t i = 0; i < frame->count && gc__dac_step(dac, 1); i++) {
+    bool derived = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_DERIVED)) != 0; /* what follows the base keeps nothing */
+    for (uint64_t i = 0; i < (derived ? 1 : frame->count) && gc__dac_step(dac, 1); i++) {
         gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FRAME);
         uint64_t entry = 0;
         if (!gc__dac_load(dac, slots + 8 * i, &entry, sizeof entry)) return true;

@@ -14,7 +14,8 @@ GC__COLD gc_word *gc__shadow_of(const void *slot) {
 
 /* Reserves the shadow. The arena's lock is held. */
 GC__COLD gc_result gc__shadow_open(void) {
-    if (!GC_SHADOW_HEAP || gc__shadow || gc__the_outside.stores_no_shadow) return GC_OK;
+    bool reserved = gc__shadow && gc__sides[GC__SIDE_SHADOW].start; /* an arena before this one may have had a shadow */
+    if (!GC_SHADOW_HEAP || reserved || gc__the_outside.stores_no_shadow) return GC_OK;
     gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
     return gc__fail(

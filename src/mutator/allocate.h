@@ -266,6 +266,8 @@ GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size
     if (!gc__heap_lock_unless_taken(heap)) return false;
     if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
     if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
+    const gc__profiler *profiler = gc__profiler_of(heap);
+    if (GC__UNLIKELY(profiler != NULL) && grown) profiler->extend(thread, 2, 0, to - from, to - from);
     if (grown) gc__object_set_length(array, length);
     gc__heap_unlock(heap);
     return grown;
@@ -284,40 +286,38 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
         __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > gc__the_arena.bytes)
         return false;
     size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
-    if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
     memset((char *)array + used, 0, from - used); /* the bytes by which the old size was rounded up */
+    if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
     gc__object_set_length((uintptr_t)array, length);
+    gc__allocation_note(thread, array, to - from, __builtin_return_address(0), true);
     return true;
 }
 #endif
 
-/* Collects if `bytes` more off-heap bytes, and `table_bytes` for their table, call for that. *object follows the
-   object. */
-GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
+/* Collects if `bytes` more off-heap bytes, and `table_bytes` for their table, call for that. */
+GC__COLD gc_result gc__external_make_room(gc_heap *heap, size_t bytes, size_t table_bytes) {
     bool fits = gc__external_fits(heap, bytes + table_bytes);
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
     if (bytes > heap->limit_bytes) return gc__last_result; /* the bytes can never fit */
-    if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
     else
         fits = gc__room_make(heap, bytes + table_bytes);
-    gc_roots_remove(heap, object);
     if (!fits) gc__explain_full(heap);
     return fits ? GC_OK : gc__last_result;
 }
 
 /* Adds off-heap bytes to the object, or subtracts them. The heap's lock is held. */
-GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
-    gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
-    if (bytes <= 0)
-        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
+GC__FN gc_result gc__external_add(gc_heap *heap, void **root, ptrdiff_t bytes) {
+    uintptr_t object = (uintptr_t)*root;
+    gc__map *table = &heap->collector->external[gc__region_of(object)->generation];
+    if (bytes <= 0) return bytes ? gc__external_remove(heap, table, object, (size_t)0 - (size_t)bytes) : GC_OK;
     size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each table */
-    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
+    gc_result result = gc__external_make_room(heap, (size_t)bytes, tables);
     if (result != GC_OK) return result;
-    uintptr_t *held = gc__external_entry(heap, (uintptr_t)object, 0, "gc_object_add_external");
+    uintptr_t *held = gc__external_entry(heap, (uintptr_t)*root, 0, "gc_object_add_external");
     if (!held || !gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return gc__last_result;
     *held += (size_t)bytes;
     heap->owned_bytes += (size_t)bytes;
@@ -335,11 +335,14 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
     if (gc_object_heap(object) != heap)
         return gc__fail(GC_ERROR_MISUSE, "%s: %p is no object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
+    bool unbound = gc__record(thread)->unbound; /* such a record's frames are no roots */
+    if (unbound && gc_roots_add(heap, &object, 1, 0) != GC_OK) return gc__last_result;
     gc__heap_lock(heap);
     uintptr_t *number = identity ? gc__external_entry(heap, (uintptr_t)object, GC__IDENTITY, function) : NULL;
     if (number) *identity = *number ? *number : (*number = ++heap->collector->identities);
-    gc_result result = identity ? GC_OK : gc__external_add(heap, object, bytes);
+    gc_result result = identity ? GC_OK : gc__external_add(heap, &object, bytes);
     gc__heap_unlock(heap);
+    if (unbound) gc_roots_remove(heap, &object);
     return result;
 }
 

@@ -44,8 +44,8 @@ GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    gc__thread_unlist(thread, link);
+    while (*link && *link != thread) link = &gc__record(*link)->next;
+    if (*link) gc__thread_unlist(thread, link); /* or else the heap was abandoned meanwhile */
     gc__heap_unlock(heap);
 }
 
@@ -68,15 +68,15 @@ GC__COLD void gc__thread_leave_stacks(gc_thread *thread) {
 
 /* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
 GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
+    gc_heap *heap = thread->heap; /* which may be abandoned meanwhile */
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
-    if (preemptive) gc__heap_lock(thread->heap);
+    if (preemptive) gc__heap_lock(heap);
     gc__thread_leave_stacks(thread);
-    if (preemptive) gc__heap_unlock(thread->heap);
+    if (preemptive) gc__heap_unlock(heap);
     if (!within || !preemptive) return;
-    gc__warn(&thread->heap->options,
-             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
-             "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
-             "it leaves scopes in their order",
+    gc__warn(&heap->options,
+             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so a collection could have read what "
+             "has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves",
              gc__thread_name(thread));
 }
 

@@ -134,7 +134,7 @@ GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadl
     uint64_t now = gc__os_now_ns(), patience = heap->options.patience_ms * GC__NS_PER_MS;
     uint64_t wait = gc__ns_since(deadline_ns, now);
     gc__save_registers(gc__my_registers);
-    gc__park(NULL);
+    gc__park_with_host(heap);
     gc__os_wait_for(&heap->finalizers->event, event, wait < patience ? wait : patience);
     gc__unpark_all();
     gc__finalizers_watch(heap);
@@ -148,6 +148,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     if (gc__is_null(thread, "gc_finalizer_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
+    if (gc__is_called_by_hook(heap, "gc_finalizer_wait")) return false;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
     if (gc__finalizer_of(all, thread, (const void *)GC__FRAME_TOP())) return false;

@@ -20,8 +20,8 @@ GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
-    f(&gc__code_lock);
     f(&gc__profile_lock);
+    f(&gc__code_lock);
 }
 
 /* Stops all heaps and takes all locks, until gc__fork_end. The caller's registers and stack pointer are saved, and

@@ -237,7 +237,9 @@ GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace_goal(heap, pace->full_live_bytes);
     if (heap->options.nursery_bytes)
         pace->nursery_bytes = heap->options.nursery_bytes;
-    else if (!heap->options.non_generational)
+    else if (heap->options.non_generational)
+        pace->nursery_bytes = gc__nursery_non_generational(heap);
+    else
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
     __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
     gc__heap_note_held(heap);

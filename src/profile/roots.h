@@ -123,8 +123,8 @@ GC__FN size_t gc__root_group_now(gc__root_tree *tree) {
    visited again, so the index begins anew after the last name. */
 GC__FN size_t gc__root_variable(gc__root_tree *tree) {
     const char *name = tree->site->names;
-    for (size_t i = 0; i < tree->index; i++) name += strcspn(name, ",") + strspn(name + strcspn(name, ","), ", ");
-    size_t length = strcspn(name, ",");
+    for (size_t i = 0; i < tree->index; i++) name += gc__name_bytes(name), name += strspn(name, ", ");
+    size_t length = gc__name_bytes(name);
     char text[128];
     tree->index = name[length] ? tree->index + 1 : 0;
     snprintf(text, sizeof text, "%.*s", (int)length, name);
@@ -161,7 +161,10 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
     if (group != tree->group || site != tree->site || (site && !named)) tree->index = 0;
     tree->group = group;
     tree->site = site;
-    if (flags & GC__SLOT_DERIVED) return; /* the slot that it is derived from is visited, too */
+    if (flags & GC__SLOT_DERIVED) { /* the slot that it is derived from was visited, and is the frame's only one */
+        tree->index = 0;
+        return;
+    }
     if (flags & GC__SLOT_ENTRIES) {
         gc__entries_visit_apart(visitor, (const gc_weak_entries *)slot);
         return;

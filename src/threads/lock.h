@@ -64,14 +64,19 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
                   gc__object_name(gc__traced));
 }
 
-/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
-GC__COLD void gc__heap_wait(gc_heap *heap) {
-    gc__heap_check_wait(heap);
+/* Lets collections of all heaps run while the thread waits, those too that wait for threads as the heap's host does. */
+GC__COLD void gc__park_with_host(const gc_heap *heap) {
     gc__park(NULL);
     if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
         gc__my_host = heap;
         gc__my_parked++;
     }
+}
+
+/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
+GC__COLD void gc__heap_wait(gc_heap *heap) {
+    gc__heap_check_wait(heap);
+    gc__park_with_host(heap);
     /* If there are fewer processors than threads, one for which the lock's owner waits may need this one. */
     gc__lock_take_polling(&heap->threads->lock, __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? 0 : GC__LOCK_SPINS);
     gc_thread *self = gc__thread_self(heap);

@@ -141,7 +141,7 @@ GC__COLD bool gc__heaps_try_all(void) {
         bool taken = gc__heap_is_locked(heap) || gc__lock_try(&heap->threads->lock);
         if (!taken) {
             gc__heap_check_wait(heap);
-            gc__park(NULL);
+            gc__park_with_host(heap);
             taken = gc__lock_take_for(&heap->threads->lock, GC__HEAPS_PATIENCE_NS);
         }
         if (taken) {

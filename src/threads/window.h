@@ -286,6 +286,10 @@ GC__FN bool gc__is_born_old(const gc_heap *heap) {
 GC__FN bool gc__born_open_next(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t end;
     if (!spans->old || (window->region && !gc__window_is_old(window))) return false;
+    if (bytes <= gc__span_room(window)) { /* the hole is a large one */
+        gc__allocation_extend(window->region->heap, window, zeroed, bytes);
+        return true;
+    }
     gc__allocation_flush(window, zeroed);
     uintptr_t from = gc__hole_by_marks(spans->old, bytes, &end);
     if (!from) return false;

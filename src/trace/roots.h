@@ -237,11 +237,10 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
         return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
     if (flags & GC__SLOT_DERIVED)
         return gc__fail(GC_ERROR_MISUSE,
-                        "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base, and compute the others from it");
+                        "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base");
     if (count > (UINTPTR_MAX - (uintptr_t)slots) / gc__flags_bytes(flags))
         return gc__fail(GC_ERROR_MISUSE,
-                        "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "
-                        "is not their size in bytes, and cannot be negative",
+                        "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give their number, not their bytes",
                         count, slots);
     gc__lock_take(&heap->threads->roots_lock);
     bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);

@@ -128,7 +128,7 @@ GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handl
 
 GC_API void gc__native_leave(gc__native_scope *scope) {
     int error = errno;
-    if (scope->state != GC__NATIVE_SKIPPED) {
+    if (scope->state == GC__NATIVE_ENTERED || scope->state == GC__NATIVE_DONE) { /* or else what says the handle has thrown */
         gc__mode_leave(&scope->inner);
         scope->thread->frames = scope->frame.previous;
         if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");

@@ -114,6 +114,20 @@ static void modes() {
     ok(gc_frames_mark(gc) == mark, "and so are the frames");
 }
 
+static gc_safe_handle *no_handle() { throw std::runtime_error("thrown"); }
+static void in_native_call(int) {
+    GC_NATIVE_CALL(gc, no_handle(), value) (void)value, abort();
+}
+static void native_calls() {
+    void *outer = new_node(4713);
+    GC_ROOTS(gc, outer);
+    gc_frame *mark = gc_frames_mark(gc);
+    ok(throws(in_native_call, 0) && gc_frames_mark(gc) == mark && gc_thread_mode(gc) == GC_MODE_COOPERATIVE,
+       "what says the handle of a native call throws");
+    churn();
+    ok(node_value(outer) == 4713, "the frames around it hold what they held");
+}
+
 static void throwing(int) { throw std::runtime_error("thrown"); }
 static void passing_c(int depth) { through_c(throwing, depth); }
 
@@ -199,6 +213,7 @@ int main(int count, char **arguments) {
         scopes();
         destructors();
         modes();
+    native_calls();
         c_functions(true);
         finalizers();
     }

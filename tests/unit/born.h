@@ -41,6 +41,28 @@ static void objects_are_born_old(void) {
     gc_handle_destroy(heap, dead);
 }
 
+/* A large hole, with another one behind it. */
+static void born_in_all_of_a_hole(void) {
+    enum { COUNT = 3000 };
+    vector *all = NULL;
+    GC_ROOTS(gc, all);
+    full();
+    be_born(false);
+    all = new_vector(COUNT);
+    for (size_t i = 0; i < COUNT; i++) gc_store(gc, &all->items[i], new_node(i));
+    full(), full();
+    for (size_t i = 0; i < COUNT; i++)
+        if (i % 1000) gc_store(gc, &all->items[i], NULL);
+    full();
+    be_born(true);
+    char *first = (char *)new_node(0), *at = first;
+    size_t count = 1;
+    for (char *next; count < 900 && (next = (char *)new_node(0)) == at + sizeof(node); at = next) count++;
+    ok(gc_object_generation(first) == 2 && count == 900, "objects are born next to each other in a hole of 31 KiB: %zu", count);
+    all = NULL;
+    full();
+}
+
 /* An object that is born old may refer to a young one by a store that initialized it, which had no barrier. */
 static void born_refer_to_young(void) {
     node *young = NULL, *old = NULL;

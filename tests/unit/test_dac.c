@@ -220,6 +220,8 @@ static void wait_in_frames(void) {
     gc_finalizer_register(gc, first, &quiet);
     gc_finalizer_register(gc, new_node(6), &quiet);
     full();
+    void *past = first + 1; /* where another object may be, of which it is no root */
+    GC_ROOTS_WITH(gc, GC_SLOT_DERIVED, first, past);
     GC_ROOTS_DURING(gc, 0, raise(SIGSTOP), second, first);
 }
 
@@ -280,7 +282,7 @@ static void test_roots(void) {
     all.dac = gc_dac_open_process(pid, how);
     ok(gc_dac_heaps(all.dac, see_heap, &all), "a heap: %s", gc_dac_message(all.dac));
     ok(gc_dac_roots(all.dac, &all.heap, see_root, &all), "its roots: %s", gc_dac_message(all.dac));
-    is(all.roots[GC_DAC_ROOT_FRAME], 5, "three variables in frames, two of them twice");
+    is(all.roots[GC_DAC_ROOT_FRAME], 6, "three variables in frames, one twice, and one three times; what is derived is none");
     has(all.frame, "wait_in_frames:first[0] wait_in_frames:second[1]", "by their names");
     has(all.frame, "wait_in_frames:second[0] wait_in_frames:first[1]", "and so are copies of variables");
     has(all.frame, "wait_in_frames:many[][2]", "an array's variable by its number");
@@ -308,7 +310,7 @@ static void test_roots(void) {
     if (how) ok(all.thread.pc && all.thread.sp && all.thread.sp < all.thread.stack_base, "with its registers");
     ok(all.thread.running && all.thread.mode == GC_DAC_COOPERATIVE, "in cooperative mode");
     ok(gc_dac_frames(all.dac, &all.heap, &all.thread, see_frame, &all), "its frames: %s", gc_dac_message(all.dac));
-    is(all.frames, 3, "three scopes of GC_ROOTS");
+    is(all.frames, 4, "four scopes of GC_ROOTS");
     has(all.frame_names, "first, second, third", "the outer one last");
     uint64_t collections = 0;
     ok(gc_dac_statistics(all.dac, &all.heap, see_statistic, &collections), "its statistics: %s",

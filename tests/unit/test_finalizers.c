@@ -383,7 +383,11 @@ static void at_random(void) {
 /* Running them. */
 
 static int ready;
-static void on_ready(void *host) { (void)host, ready++; }
+static bool waits_in_hook, waited_in_hook;
+static void on_ready(void *host) {
+    (void)host, ready++;
+    if (waits_in_hook) waited_in_hook = gc_finalizer_wait(gc, 1000) || gc_last_result() != GC_ERROR_MISUSE;
+}
 
 static void draining(void) {
     forget_notes();
@@ -401,7 +405,10 @@ static void draining(void) {
     ok(gc_finalizer_wait(gc, 10000), "waiting");
     is(noted(), 10, "runs the rest");
     ok(gc_finalizer_wait(gc, 0), "nothing is pending: no time is needed");
+    waits_in_hook = GC_DEBUG == 0; /* which ends the program otherwise */
     new_final(11), full();
+    ok(!waited_in_hook, "a hook cannot wait for finalizers, as it cannot run them");
+    waits_in_hook = false;
     ok(!gc_finalizer_wait(gc, 0), "no time for one that is");
     is(noted(), 10, "so it does not run");
     gc_finalizer_run(gc, 10);

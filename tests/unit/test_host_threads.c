@@ -5,6 +5,8 @@
 #include "gc.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct node {
     gc_object header;
@@ -85,6 +87,7 @@ static void *work(void *argument) {
     node **mine = argument;
     gc_thread *thread = gc_thread_create(heap);
     size_t wrong = 0;
+    uint64_t identity = 0;
     enter();
     for (size_t i = 0; i < ROUNDS; i++) {
         node *fresh = gc_new(thread, &node_type);
@@ -93,6 +96,9 @@ static void *work(void *argument) {
         if (fresh->next) gc_store(thread, &fresh->next->next, NULL);
         mine[i % KEPT] = fresh;
         wrong += fresh->next && fresh->next->number + KEPT != i;
+        /* Others collect when they like, also while a number is asked for. */
+        if (i) wrong += gc_object_identity(thread, mine[(i - 1) % KEPT]) != identity;
+        identity = gc_object_identity(thread, mine[i % KEPT]);
         if (i % 64) continue;
         leave();
         enter();
@@ -100,6 +106,62 @@ static void *work(void *argument) {
     leave();
     gc_thread_destroy(thread);
     return (void *)wrong;
+}
+
+/* Finalizers on a host's thread, and a fork, while others wait in the host's cooperative mode. */
+static bool waiting, ran;
+static void finalize(gc_thread *thread, void *object) {
+    (void)object;
+    while (!__atomic_load_n(&waiting, __ATOMIC_ACQUIRE)) usleep(1000);
+    usleep(20000);
+    for (int i = 0; i < 10000; i++) gc_new(thread, &node_type); /* collects */
+    ran = true;
+}
+static const gc_finalizer slow = {.finalize = finalize};
+
+static void *run_finalizers(void *unused) {
+    gc_thread *thread = gc_thread_create(heap);
+    enter();
+    while (!gc_finalizer_run(thread, 1)) {}
+    leave();
+    gc_thread_destroy(thread);
+    return unused;
+}
+static void *collect_often(void *unused) {
+    gc_thread *thread = gc_thread_create(heap);
+    enter();
+    for (int i = 0; i < 200; i++) gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+    leave();
+    gc_thread_destroy(thread);
+    return unused;
+}
+
+static void stops_while_others_wait(void) {
+    pthread_t other;
+    gc_thread *thread = gc_thread_create(heap);
+    alarm(60);
+    enter();
+    gc_finalizer_register(thread, gc_new(thread, &node_type), &slow);
+    gc_collect(heap, 2, GC_COLLECT_BLOCKING);
+    pthread_create(&other, NULL, run_finalizers, NULL);
+    usleep(20000);
+    __atomic_store_n(&waiting, true, __ATOMIC_RELEASE);
+    ok(gc_finalizer_wait(thread, UINT64_MAX) && ran, "a thread waits for a finalizer that collects");
+    leave();
+    pthread_join(other, NULL);
+    pthread_create(&other, NULL, collect_often, NULL);
+    enter();
+    int failed = 0;
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (child == 0) _exit(0);
+        failed += child < 0 || waitpid(child, NULL, 0) != child;
+    }
+    leave();
+    pthread_join(other, NULL);
+    is(failed, 0, "a thread forks while another one collects");
+    gc_thread_destroy(thread);
+    alarm(0);
 }
 
 int main(void) {
@@ -131,6 +193,7 @@ int main(void) {
     gc_collect(heap, 2, GC_COLLECT_COMPACTING);
     ok(kept[0][0] == fixed, "an object that never moves");
     leave();
+    stops_while_others_wait();
     gc_thread_destroy(NULL);
     gc_heap_destroy(heap); /* ends the record, too */
 

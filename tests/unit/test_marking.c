@@ -1590,7 +1590,7 @@ int main(void) {
     gc_options born = TESTED;
     born.test.born_old = true;
     run(born_in_a_smaller_heap, tested), run(many_are_met, tested), run(strange_words_are_stored, tested);
-    run(objects_are_born_old, born), run(born_refer_to_young, born), run(holes_are_born_into, born);
+    run(objects_are_born_old, born), run(born_refer_to_young, born), run(born_in_all_of_a_hole, born), run(holes_are_born_into, born);
     run(born_while_marking, born), run(born_are_counted, born);
     run(born_arrays_grow, born);
     born.collector_threads = 3, born.test.collectors = 7;

@@ -1,5 +1,9 @@
 /* Pacing changes while a heap runs, and a paused heap is collected only at its limit or on request. */
+#define _GNU_SOURCE
 #include "../fixture.h"
+
+#include <pthread.h>
+#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 
@@ -135,6 +139,59 @@ static void steps_of_a_cycle(void) {
     ok(gc_heap_verify(heap) > 0, "the heap is sound");
 }
 
+/* With nothing left to mark, a step of no time ends the cycle. */
+static void steps_of_no_time(void) {
+    vector *keep = new_vector(KEPT);
+    GC_ROOTS(gc, keep);
+    fill(keep, 1);
+    full(), full();
+    uint64_t before = stats().collections[2];
+    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    int steps = 0;
+    for (; steps < 300 && gc_step(heap, 0); steps++) usleep(100000); /* in which the marker's thread marks */
+    ok(steps < 300, "once all is marked, a step of no time has no more to do");
+    is(stats().collections[2], before + 1, "as it ends the cycle");
+}
+
+/* Another thread collects while this one makes steps only. */
+static void *collect_meanwhile(void *ended) {
+    gc_thread *thread = gc_thread_attach(heap);
+    for (int i = 0; i < 300; i++) {
+        usleep(500);
+        gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    }
+    gc_thread_detach(thread);
+    __atomic_store_n((bool *)ended, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+static void steps_beside_a_collection(void) {
+    pthread_t thread;
+    bool ended = false;
+    vector *keep = new_vector(KEPT);
+    GC_ROOTS(gc, keep);
+    fill(keep, 1);
+    full(), full();
+    pthread_create(&thread, NULL, collect_meanwhile, &ended);
+    while (!__atomic_load_n(&ended, __ATOMIC_ACQUIRE)) {
+        gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+        while (gc_step(heap, 1000)) {}
+    }
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    pthread_join(thread, NULL);
+    ok(true, "steps let another thread's collections begin");
+}
+
+/* A nursery that was never to be spent, in a heap that was collected by hand. */
+static void adapts_without_generations(void) {
+    gc_pacing pacing;
+    gc_heap_pacing(heap, &pacing);
+    pacing.nursery_bytes = 0;
+    is(gc_heap_set_pacing(heap, &pacing), GC_OK, "a nursery of its own choice, without generations");
+    uint64_t before = collections();
+    garbage(64 * MIB);
+    ok(collections() > before, "is in force at once");
+}
+
 static void steps_of_a_nursery(void) {
     uint64_t before = collections();
     ok(!gc_step(heap, 1000), "nothing to do in an empty heap");
@@ -155,6 +212,11 @@ int main(void) {
     run(changed, (gc_options){0});
     run(growth, (gc_options){0});
     run(steps_of_a_cycle, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000});
+    run(steps_of_no_time, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000});
+    alarm(200);
+    run(steps_beside_a_collection, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000});
+    alarm(0);
+    run(adapts_without_generations, (gc_options){.non_generational = true, .nursery_bytes = SIZE_MAX});
     run(steps_of_a_nursery, (gc_options){.nursery_bytes = MIB});
     return done();
 }

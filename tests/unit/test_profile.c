@@ -313,6 +313,36 @@ static void listen(void) {
     gc_profile_set_host(&host);
 }
 
+/* What arrays grow by is sampled as theirs. */
+static void note_amount(void *host, const gc_profile_event *event) {
+    (void)host;
+    if (event->kind == GC_PROFILE_SAMPLE) amounts_seen[0] += event->amount >= event->bytes;
+}
+static void test_growth(void) {
+    enum { ROUNDS = 20000 };
+    gc_type other = named_type("other", 24), grown = {.name = "grown", .bytes = sizeof(gc_array), .element_bytes = 1};
+    size_t bytes = 0;
+    begin(&(gc_options){.nursery_bytes = (size_t)64 << 20});
+    gc_profile_host host = {NULL, note_amount, NULL};
+    memset(amounts_seen, 0, sizeof amounts_seen);
+    gc_profile_set_host(&host);
+    profile_begin((gc_profile_options){.period_bytes = 4096, .seed = 3});
+    for (int i = 0; i < ROUNDS; i++) {
+        size_t length = 16;
+        void *array = gc_new_array(gc, &grown, length);
+        while (length < 1024 && gc_array_grow(gc, array, length + 200)) length += 200;
+        bytes += gc__align(sizeof(gc_array) + length);
+        gc_new(gc, &other);
+    }
+    reported of_other = report_now("other"), of_grown = report_now("grown");
+    ok(fabs(of_other.bytes / (24.0 * ROUNDS) - 1) < 0.5, "an object behind arrays that grow: %.0f bytes of %d", of_other.bytes, 24 * ROUNDS);
+    ok(fabs(of_grown.bytes / (double)bytes - 1) < 0.1, "the arrays: %.0f bytes of %zu", of_grown.bytes, bytes);
+    is(amounts_seen[0], 0, "a sampled byte is one of its object's");
+    gc_profile_stop();
+    gc_profile_set_host(NULL);
+    end();
+}
+
 static void test_rates(void) {
     gc_type type = named_type("counted", 32);
     struct timespec from, to;
@@ -688,6 +718,7 @@ int main(int argc, char **argv) {
     test_live((gc_options){.non_generational = true});
     test_changes();
     test_restart();
+    test_growth();
     test_rates();
     test_events();
     test_host_stack();

@@ -223,6 +223,28 @@ static void deep(int depth) {
     if (strstr(facts, "broken")) diag("%s", facts);
 }
 
+/* Frames of one site in a row, whose names begin anew with each. */
+static int second(int first, int second) { return (void)first, second; }
+static void named(int depth) {
+    node *base = new_node(7), *other = new_node(8), *two[2] = {NULL, new_node(9)};
+    void *past = base + 1;
+    GC_ROOTS(gc, two[second(0, 1)], other);
+    GC_ROOTS_WITH(gc, GC_SLOT_DERIVED, base, past);
+    if (depth)
+        named(depth - 1);
+    else
+        deep(3);
+}
+static void derived(int depth) {
+    node *from = new_node(7);
+    void *past = from + 1;
+    GC_ROOTS_WITH(gc, GC_SLOT_DERIVED, from, past);
+    if (depth)
+        derived(depth - 1);
+    else
+        named(1);
+}
+
 static void kinds(void) {
     mixed *m = gc_new(gc, &mixed_type);
     couples *c = NULL;
@@ -263,7 +285,7 @@ static void kinds(void) {
     gc_finalizer_register(gc, dying, &last_words);
     dying = NULL;
     full();
-    deep(3);
+    derived(2);
     fact("unreachable 0");
     fact("edge mixed property plain mixed 1");
     fact("edge mixed property tagged node 1");
@@ -285,6 +307,9 @@ static void kinds(void) {
     has(facts, "other \"\xEF\xBF\xBD</script>, ", "whose name is as far as possible what it was");
     has(facts, "(frame of deep at ", "the frames of a function");
     has(facts, "internal local node 4", "are one group, whatever the depth");
+    has(facts, "internal from node 3", "what is derived has no edge of its own");
+    has(facts, "internal two[second(0, 1)] node 2", "a name may have a comma");
+    has(facts, "internal other node 2", "and another one follows it");
     has(facts, "internal big vector 1", "one variable of four");
     has(facts, "internal copied bytes 1", "a copy of a variable");
     fact("type vector 1 800016 800016");

@@ -60,13 +60,25 @@ static bool find_in_table(const elf_file *elf, const Elf64_Shdr *table, const El
     return found;
 }
 
-static void find_in_file(const elf_file *elf, uint64_t offset, char *name, size_t room) {
+/* Whether the target has the file's first page, where the file would have it with that distance between linked and real addresses:
+   a program that was built anew since has other ones. */
+static bool is_loaded(gc_dac *dac, const elf_file *elf, uint64_t distance) {
+    unsigned char loaded[4096];
+    uint64_t first = linked_address(elf, 0);
+    unsigned char *page = first != UINT64_MAX ? piece(elf, 0, sizeof loaded) : NULL;
+    bool same = page && gc_dac_read(dac, first + distance, loaded, sizeof loaded) == sizeof loaded && memcmp(page, loaded, sizeof loaded) == 0;
+    free(page);
+    return same;
+}
+
+static void find_in_file(gc_dac *dac, const elf_file *elf, uint64_t real, uint64_t offset, char *name, size_t room) {
     uint64_t address = linked_address(elf, offset);
+    if (address == UINT64_MAX || !is_loaded(dac, elf, real - address)) return;
     const Elf64_Ehdr *header = &elf->header;
     Elf64_Shdr *sections = header->e_shentsize == sizeof *sections && header->e_shnum < SECTIONS_MAX
                                ? piece(elf, header->e_shoff, header->e_shnum * sizeof *sections)
                                : NULL;
-    bool found = address == UINT64_MAX;
+    bool found = false;
     for (unsigned i = 0; sections && !found && i < header->e_shnum; i++) {
         const Elf64_Shdr *table = &sections[i];
         if ((table->sh_type == SHT_SYMTAB || table->sh_type == SHT_DYNSYM) && table->sh_link < header->e_shnum)
@@ -86,6 +98,6 @@ void symbol_name(gc_dac *dac, const char *root, uint64_t address, char *name, si
     if (!elf.file) return;
     if (fread(&elf.header, 1, sizeof elf.header, elf.file) == sizeof elf.header &&
         memcmp(elf.header.e_ident, ELFMAG, SELFMAG) == 0 && elf.header.e_ident[EI_CLASS] == ELFCLASS64)
-        find_in_file(&elf, address - mapping.start + mapping.file_offset, name, room);
+        find_in_file(dac, &elf, address, address - mapping.start + mapping.file_offset, name, room);
     fclose(elf.file);
 }
