@@ -9,7 +9,7 @@
 cd "$(dirname "$0")/../.." || exit
 platforms='musl musl-static aarch64 riscv64 s390x windows' parts='headers unit random threads examples ladder'
 declare -A names=([musl]='musl' [musl-static]='musl, static' [aarch64]=AArch64 [riscv64]=RISC-V [s390x]=S/390 [windows]=Windows)
-declare -A seconds=([headers]=240 [unit]=1800 [random]=900 [threads]=90 [examples]=120 [ladder]=90 [strict]=300)
+declare -A seconds=([headers]=240 [unit]=1800 [random]=720 [threads]=90 [examples]=120 [ladder]=90 [strict]=300)
 results=build/platforms/results
 mkdir -p build/platforms && touch $results
 commit=$(git rev-parse --short HEAD)
