@@ -5561,14 +5561,14 @@ GC__FN size_t gc__side_bytes(int which, size_t lead) {
     return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
 }
 
-/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. Asks for huge pages,
-   except for the start of the table. In a large heap most accesses to marks and cards miss the TLB, and then the address
-   translation takes longer than reading the entry. */
+/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. Asks for huge pages
+   for marks and cards, except for the start of the table. In a large heap most accesses to these miss the TLB, and then the
+   address translation takes longer than reading the entry. */
 GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
     gc__sides[which] = side;
-    if (side.bytes > GC__SIDE_BYTES_SMALL)
+    if ((which == GC__SIDE_MARKS || which == GC__SIDE_CARDS) && side.bytes > GC__SIDE_BYTES_SMALL)
         gc__supply_prefer_huge_pages(side.start + GC__SIDE_BYTES_SMALL, side.bytes - GC__SIDE_BYTES_SMALL);
 }
 
@@ -6556,7 +6556,7 @@ GC__COLD gc_result gc__arena_open(void) {
     uint8_t *tables = (uint8_t *)gc__supply_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
     if (!tables)
         return gc__fail(GC_ERROR_RESERVE,
-                        "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
+                        "cannot reserve %zu MiB for the rank tables: %s, or compile with a larger "
                         "GC_REGION_SHIFT (now %d)",
                         ranks >> 20, gc__supply_refusal(ranks), GC_REGION_SHIFT);
     gc_result result = gc__arena_reserve();

@@ -105,7 +105,7 @@ GC__COLD gc_result gc__arena_open(void) {
     uint8_t *tables = (uint8_t *)gc__supply_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
     if (!tables)
         return gc__fail(GC_ERROR_RESERVE,
-                        "cannot reserve %zu MiB of address space for the rank tables: %s, or compile with a larger "
+                        "cannot reserve %zu MiB for the rank tables: %s, or compile with a larger "
                         "GC_REGION_SHIFT (now %d)",
                         ranks >> 20, gc__supply_refusal(ranks), GC_REGION_SHIFT);
     gc_result result = gc__arena_reserve();

@@ -109,14 +109,14 @@ GC__FN size_t gc__side_bytes(int which, size_t lead) {
     return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
 }
 
-/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. Asks for huge pages,
-   except for the start of the table. In a large heap most accesses to marks and cards miss the TLB, and then the address
-   translation takes longer than reading the entry. */
+/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. Asks for huge pages
+   for marks and cards, except for the start of the table. In a large heap most accesses to these miss the TLB, and then the
+   address translation takes longer than reading the entry. */
 GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
     gc__sides[which] = side;
-    if (side.bytes > GC__SIDE_BYTES_SMALL)
+    if ((which == GC__SIDE_MARKS || which == GC__SIDE_CARDS) && side.bytes > GC__SIDE_BYTES_SMALL)
         gc__supply_prefer_huge_pages(side.start + GC__SIDE_BYTES_SMALL, side.bytes - GC__SIDE_BYTES_SMALL);
 }
 

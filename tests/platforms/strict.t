@@ -100,7 +100,7 @@ done
 
 # bits of addresses: gVisor and some processors give 39 or 47
 for bits in 47 39 36 32; do runs "addresses of $bits bits" bits $bits default; done
-refused 'address space that is too short is said' 'cannot reserve [0-9]+ MiB of address space for the rank tables: .*GC_REGION_SHIFT' bits 29 default
+refused 'address space that is too short is said' 'cannot reserve [0-9]+ MiB for the rank tables: .*GC_REGION_SHIFT' bits 29 default
 for kib in 100000000 8000000 2000000; do runs_limited=$( (ulimit -v $kib; "$strict" default 2>&1) ); is "$runs_limited" worked "ulimit -v $kib"; done
 matches "$( (ulimit -v 500000; "$strict" default 2>&1) )" 'raise .ulimit -v.' 'ulimit -v 500000 is named'
 strict=$dir/short
