@@ -41,6 +41,7 @@ GC__FN void gc__inline_update(const gc_library *library) {
     to->log = from->log;
     to->log_store = from->log_store;
     to->log_store_call = from->log_store_call;
+    to->end = from->end;
     __atomic_store_n(&to->lowest, from->lowest, __ATOMIC_RELEASE);
     __atomic_store_n(&to->highest, from->highest, __ATOMIC_RELEASE);
     __atomic_store_n(&to->low, from->low, __ATOMIC_RELEASE);
