@@ -7,6 +7,7 @@
 #include "../api/handle.h"
 #include "../trace/roots.h"
 #include "../weak/finalizers.h"
+#include "../api/dac_vars.h"
 #include "numbering.h"
 #include "store.h"
 
