@@ -143,7 +143,7 @@ static void test_versions(void) {
     found other = ask();
     is(other.heaps + other.objects, 0, "another major version is rejected");
     has(other.rejected,
-        "/a/program has gc.h 0.1.0, whose description is of version 4.0, and this reader understands 3.x",
+        "/a/program has gc.h 0.1.0, whose description is of version 4.1, and this reader understands 3.x",
         "with both versions");
     has(message, "use the gc_dac.h that came with that gc.h", "every call says what to do");
 }
@@ -152,18 +152,18 @@ static void test_every_call(void) {
     fake_program();
     fake.vars.major = 9;
     gc_dac *dac = gc_dac_open(&self);
-    has(gc_dac_message(dac), "version 9.0", "opening says it");
+    has(gc_dac_message(dac), "version 9.", "opening says it");
     found all;
     gc_dac_heap none = {0};
     gc_dac_object object;
     char text[10];
-    ok(!gc_dac_heaps(dac, find_heap, &all) && strstr(gc_dac_message(dac), "version 9.0"), "gc_dac_heaps says it");
-    ok(!gc_dac_objects(dac, &none, find_object, &all) && strstr(gc_dac_message(dac), "version 9.0"),
+    ok(!gc_dac_heaps(dac, find_heap, &all) && strstr(gc_dac_message(dac), "version 9."), "gc_dac_heaps says it");
+    ok(!gc_dac_objects(dac, &none, find_object, &all) && strstr(gc_dac_message(dac), "version 9."),
        "gc_dac_objects says it");
-    ok(!gc_dac_object_at(dac, 4096, &object) && strstr(gc_dac_message(dac), "version 9.0"), "gc_dac_object_at says it");
-    ok(!gc_dac_read_text(dac, 4096, text, sizeof text) && strstr(gc_dac_message(dac), "version 9.0"),
+    ok(!gc_dac_object_at(dac, 4096, &object) && strstr(gc_dac_message(dac), "version 9."), "gc_dac_object_at says it");
+    ok(!gc_dac_read_text(dac, 4096, text, sizeof text) && strstr(gc_dac_message(dac), "version 9."),
        "gc_dac_read_text says it");
-    ok(gc_dac_read(dac, (uintptr_t)text, text, 1) == 0 && strstr(gc_dac_message(dac), "version 9.0"),
+    ok(gc_dac_read(dac, (uintptr_t)text, text, 1) == 0 && strstr(gc_dac_message(dac), "version 9."),
        "gc_dac_read says it");
     gc_dac_close(dac);
     has(gc_dac_message(NULL), "no memory", "no reader at all");
