@@ -36,22 +36,20 @@ static int64_t number(const char *key, const char *public_key, int64_t otherwise
     return runtime_int_setting(key, public_key, &value) ? value : otherwise;
 }
 
-/* What the machine has, or the container. */
-static uint64_t physical_bytes(void) {
-    uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), container = gc_container_bytes();
-    return container && container < all ? container : all;
-}
+static uint64_t machine_bytes(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE); }
 
 void settings_note_limit(size_t bytes) {
-    uint64_t share = gc_container_bytes() / 4 * 3, memory = bytes ? bytes : share ? share : physical_bytes();
+    uint64_t container = bytes ? 0 : gc_container_bytes();
+    uint64_t memory = bytes ? bytes : container ? container / 4 * 3 : machine_bytes();
     __atomic_store_n(&limit_bytes, memory, __ATOMIC_RELAXED);
 }
 
 size_t settings_limit(void) {
     int64_t percent = number("GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent", 0);
     int64_t bytes = number("GCHeapHardLimit", "System.GC.HeapHardLimit", 0);
-    if (!bytes && percent > 0 && percent < 100) return (size_t)(physical_bytes() / 100 * (uint64_t)percent);
-    return (size_t)bytes;
+    if (bytes || percent <= 0 || percent >= 100) return (size_t)bytes;
+    uint64_t container = gc_container_bytes(); /* less than the machine has, or 0 */
+    return (size_t)((container ? container : machine_bytes()) / 100 * (uint64_t)percent);
 }
 
 void settings_note_live(size_t bytes) {
