@@ -7890,6 +7890,13 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_MODE_COOPERATIVE;
 }
 
+/* Returns the stack pointer of another thread that is stopped; NULL: it is not known, since the host has stopped it in
+   cooperative mode, outside of gc.h. */
+GC__FN char *gc__stack_pointer_of(const gc_thread *thread) {
+    bool known = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED) || !gc__is_cooperative(thread);
+    return known ? gc__record(thread)->stack_pointer : NULL;
+}
+
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
     __atomic_store_n(&gc__record(thread)->parked, parked, __ATOMIC_RELAXED);
 }
@@ -8456,7 +8463,7 @@ GC__COLD void gc__unpark_all(void) {
     if (host) {
         gc__my_host = NULL;
         gc__my_parked--;
-        host->options.after_wait(host->options.host);
+        if (!gc__is_abandoned(host)) host->options.after_wait(host->options.host);
     }
     for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
@@ -8644,7 +8651,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     }
     __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        if (thread != self) gc__world_await(heap, thread);
+        if (thread != self && !gc__record(thread)->unbound) gc__world_await(heap, thread);
     uint64_t waited = gc__ns_since(gc__os_now_ns(), heap->threads->stop_started_ns);
     heap->stats.stops++;
     heap->stats.stop_total_ns += waited;
@@ -8966,6 +8973,7 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     GC__API_SCOPE("gc_thread_set_mode");
     gc_mode former = gc_thread_mode(thread);
     if (GC__UNLIKELY(!thread->heap)) return former; /* the heap was destroyed */
+    if (GC__UNLIKELY(gc__record(thread)->unbound)) return former; /* only the host knows in which mode its threads are */
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
@@ -10857,11 +10865,15 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
-    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__stack_pointer_of(thread);
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     gc__code_visit_all(heap, thread->stack, thread->code, visitor);
     heap->threads->root_kind = "native stack";
-    if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
+    bool conservative = gc__record(thread)->conservative || thread->stack->conservative;
+    if (conservative && !stack_pointer)
+        gc__fatal(&heap->options, "options.suspend has left a thread with a conservative stack in cooperative mode: have it call "
+                                  "gc_safepoint, or stop in preemptive mode");
+    if (conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
     gc__host_roots_visit(heap, thread, visitor);
 }
@@ -19708,8 +19720,10 @@ static __thread bool gc__ending; /* the native thread has begun to end */
 GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment)
+        for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment) {
+            if (thread->heap && gc__heap_is_locked(thread->heap)) gc__collection_was_left(thread->heap);
             if (thread->heap) gc__thread_drop_roots(thread);
+        }
         return GC__MY_ATTACHMENTS != NULL;
     }
     while (GC__MY_ATTACHMENTS) {
@@ -19789,7 +19803,9 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
 
 GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
-    if (!thread || !gc__record(thread)->unbound) return;
+    if (!thread || !gc__record(thread)->unbound || gc__is_called_by_hook(thread->heap, "gc_thread_destroy")) return;
+    gc__finalizing_forget(thread);
+    gc__asking_look(thread, UINTPTR_MAX);
     gc__thread_take_out(thread);
     free(thread);
 }
@@ -20286,11 +20302,11 @@ GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
     gc__fork_is_open = gc__os_at_fork(gc__fork_begin, gc__fork_end_parent, gc__fork_end_child);
 }
 
-/* Tries once more if the system had no memory then. The arena's lock is held. */
-GC__COLD gc_result gc__fork_open(void) {
+/* Tries once more for `caller` if the system had no memory then. The arena's lock is held. */
+GC__COLD gc_result gc__fork_open(const char *caller) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;
-    return gc__fail_memory("gc_heap_create", "the handlers of fork()");
+    return gc__fail_memory(caller, "the handlers of fork()");
 }
 /* Creating and destroying heaps. */
 
@@ -20553,7 +20569,7 @@ GC__COLD gc_result gc__arena_enter(const gc_options *options) {
     gc_result opened = gc__arena_supply(options->memory);
     if (opened == GC_OK) opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK) opened = gc__fork_open();
+    if (opened == GC_OK) opened = gc__fork_open("gc_heap_create");
     if (opened == GC_OK) gc__marking_tables();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
@@ -20609,7 +20625,8 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
-            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
+            thread == gc__thread_self(heap) || gc__record(thread)->unbound ||
+                !(gc__is_cooperative(thread) || __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED)),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
@@ -20655,6 +20672,7 @@ GC__COLD void gc__heap_abandon(gc_heap *heap) {
     __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
     options->scan_roots = NULL;
     options->suspend = options->restart = NULL;
+    options->before_wait = NULL;
     options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
     options->debug.location = NULL;

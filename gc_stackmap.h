@@ -3055,7 +3055,7 @@ GC_API gc_result gc_code_add(const gc_code *code) {
     if (result == GC_OK) result = gc__code_check_map(code);
     if (result != GC_OK) return result;
     gc__lock_take(&gc__the_arena.lock);
-    result = gc__fork_open();
+    result = gc__fork_open("gc_code_add");
     gc__lock_release(&gc__the_arena.lock);
     if (result != GC_OK) return result;
     gc__lock_take(&gc__code_lock);
@@ -3076,9 +3076,13 @@ GC_API gc_result gc_code_remove(const gc_code *code) {
     GC__API_SCOPE("gc_code_remove");
     if (gc__is_null(code, "gc_code_remove", "code")) return GC_ERROR_ARGUMENT;
     gc__tree *tree = &gc__the_tree;
-    gc__code_tell(code->start, code->bytes, gc__code_name(code), false);
     gc__lock_take(&gc__code_lock);
     bool registered = gc__code_is_registered(code);
+    gc__lock_release(&gc__code_lock);
+    /* Profiles are told before: code that takes the place is told of as soon as it is there. */
+    if (registered) gc__code_tell(code->start, code->bytes, gc__code_name(code), false);
+    gc__lock_take(&gc__code_lock);
+    registered = registered && gc__code_is_registered(code);
     if (registered) {
         gc__tree_remove(code, gc__code_start(code), gc__code_end(code));
         __atomic_store_n(&tree->count, tree->count - 1, __ATOMIC_RELAXED);

@@ -87,8 +87,10 @@ static __thread bool gc__ending; /* the native thread has begun to end */
 GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
-        for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment)
+        for (gc_thread *thread = GC__MY_ATTACHMENTS; thread; thread = gc__record(thread)->next_attachment) {
+            if (thread->heap && gc__heap_is_locked(thread->heap)) gc__collection_was_left(thread->heap);
             if (thread->heap) gc__thread_drop_roots(thread);
+        }
         return GC__MY_ATTACHMENTS != NULL;
     }
     while (GC__MY_ATTACHMENTS) {
@@ -168,7 +170,9 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
 
 GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
-    if (!thread || !gc__record(thread)->unbound) return;
+    if (!thread || !gc__record(thread)->unbound || gc__is_called_by_hook(thread->heap, "gc_thread_destroy")) return;
+    gc__finalizing_forget(thread);
+    gc__asking_look(thread, UINTPTR_MAX);
     gc__thread_take_out(thread);
     free(thread);
 }

@@ -275,7 +275,7 @@ GC__COLD gc_result gc__arena_enter(const gc_options *options) {
     gc_result opened = gc__arena_supply(options->memory);
     if (opened == GC_OK) opened = gc__arena_open();
     if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK) opened = gc__fork_open();
+    if (opened == GC_OK) opened = gc__fork_open("gc_heap_create");
     if (opened == GC_OK) gc__marking_tables();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
@@ -331,7 +331,8 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
-            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
+            thread == gc__thread_self(heap) || gc__record(thread)->unbound ||
+                !(gc__is_cooperative(thread) || __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED)),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
@@ -377,6 +378,7 @@ GC__COLD void gc__heap_abandon(gc_heap *heap) {
     __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
     options->scan_roots = NULL;
     options->suspend = options->restart = NULL;
+    options->before_wait = NULL;
     options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
     options->debug.location = NULL;

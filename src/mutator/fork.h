@@ -108,9 +108,9 @@ GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
     gc__fork_is_open = gc__os_at_fork(gc__fork_begin, gc__fork_end_parent, gc__fork_end_child);
 }
 
-/* Tries once more if the system had no memory then. The arena's lock is held. */
-GC__COLD gc_result gc__fork_open(void) {
+/* Tries once more for `caller` if the system had no memory then. The arena's lock is held. */
+GC__COLD gc_result gc__fork_open(const char *caller) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;
-    return gc__fail_memory("gc_heap_create", "the handlers of fork()");
+    return gc__fail_memory(caller, "the handlers of fork()");
 }

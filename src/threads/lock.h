@@ -162,7 +162,7 @@ GC__COLD void gc__unpark_all(void) {
     if (host) {
         gc__my_host = NULL;
         gc__my_parked--;
-        host->options.after_wait(host->options.host);
+        if (!gc__is_abandoned(host)) host->options.after_wait(host->options.host);
     }
     for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {

@@ -127,6 +127,13 @@ GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_MODE_COOPERATIVE;
 }
 
+/* Returns the stack pointer of another thread that is stopped; NULL: it is not known, since the host has stopped it in
+   cooperative mode, outside of gc.h. */
+GC__FN char *gc__stack_pointer_of(const gc_thread *thread) {
+    bool known = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED) || !gc__is_cooperative(thread);
+    return known ? gc__record(thread)->stack_pointer : NULL;
+}
+
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
     __atomic_store_n(&gc__record(thread)->parked, parked, __ATOMIC_RELAXED);
 }

@@ -68,6 +68,7 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     GC__API_SCOPE("gc_thread_set_mode");
     gc_mode former = gc_thread_mode(thread);
     if (GC__UNLIKELY(!thread->heap)) return former; /* the heap was destroyed */
+    if (GC__UNLIKELY(gc__record(thread)->unbound)) return former; /* only the host knows in which mode its threads are */
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_set_mode: called for another thread than the calling one");
     if (mode == former) return former;

@@ -93,7 +93,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     }
     __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        if (thread != self) gc__world_await(heap, thread);
+        if (thread != self && !gc__record(thread)->unbound) gc__world_await(heap, thread);
     uint64_t waited = gc__ns_since(gc__os_now_ns(), heap->threads->stop_started_ns);
     heap->stats.stops++;
     heap->stats.stop_total_ns += waited;

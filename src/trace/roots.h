@@ -194,11 +194,15 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
-    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__stack_pointer_of(thread);
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     gc__code_visit_all(heap, thread->stack, thread->code, visitor);
     heap->threads->root_kind = "native stack";
-    if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
+    bool conservative = gc__record(thread)->conservative || thread->stack->conservative;
+    if (conservative && !stack_pointer)
+        gc__fatal(&heap->options, "options.suspend has left a thread with a conservative stack in cooperative mode: have it call "
+                                  "gc_safepoint, or stop in preemptive mode");
+    if (conservative) gc__stack_visit(&scan, stack_pointer);
     gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
     gc__host_roots_visit(heap, thread, visitor);
 }

@@ -131,7 +131,8 @@ GC_API void gc__native_leave(gc__native_scope *scope) {
     if (scope->state == GC__NATIVE_ENTERED || scope->state == GC__NATIVE_DONE) { /* or else what says the handle has thrown */
         gc__mode_leave(&scope->inner);
         scope->thread->frames = scope->frame.previous;
-        if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+        if (scope->counted && scope->thread->heap) /* which may have been destroyed meanwhile */
+            gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
     }
     gc__mode_leave(&scope->outer);
     errno = error;

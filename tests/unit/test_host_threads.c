@@ -127,6 +127,7 @@ static void *run_finalizers(void *unused) {
     gc_thread_destroy(thread);
     return unused;
 }
+#ifndef _WIN32 /* where a process cannot fork */
 static void *collect_often(void *unused) {
     gc_thread *thread = gc_thread_create(heap);
     enter();
@@ -135,6 +136,7 @@ static void *collect_often(void *unused) {
     gc_thread_destroy(thread);
     return unused;
 }
+#endif
 
 static void stops_while_others_wait(void) {
     pthread_t other;
@@ -149,6 +151,7 @@ static void stops_while_others_wait(void) {
     ok(gc_finalizer_wait(thread, UINT64_MAX) && ran, "a thread waits for a finalizer that collects");
     leave();
     pthread_join(other, NULL);
+#ifndef _WIN32
     pthread_create(&other, NULL, collect_often, NULL);
     enter();
     int failed = 0;
@@ -160,8 +163,36 @@ static void stops_while_others_wait(void) {
     leave();
     pthread_join(other, NULL);
     is(failed, 0, "a thread forks while another one collects");
+#endif
     gc_thread_destroy(thread);
     alarm(0);
+}
+
+/* A host that stops a thread in cooperative mode, elsewhere than at a safe point: nobody knows its registers. */
+static bool stands;
+static void nothing(void *host) { (void)host; }
+static void *stand(void *of) {
+    gc_thread_attach(of);
+    __atomic_store_n(&stands, true, __ATOMIC_RELEASE);
+    for (;;) usleep(10000);
+    return NULL;
+}
+static void stop_elsewhere(void *conservative) {
+    gc_options options = {.suspend = nothing, .restart = nothing, .conservative_stack = conservative != NULL, .collector_threads = 1};
+    gc_heap *own = gc_heap_create(&options);
+    pthread_t other;
+    pthread_create(&other, NULL, stand, own);
+    gc_thread_attach(own);
+    while (!__atomic_load_n(&stands, __ATOMIC_ACQUIRE)) usleep(1000);
+    gc_collect(own, 2, 0);
+    puts("collected");
+}
+static void stopped_elsewhere(void) {
+    char text[2048];
+    tap_child(stop_elsewhere, &stands, text, sizeof text);
+    has(text, "have it call gc_safepoint, or stop in preemptive mode", "a conservative stack that cannot be scanned is refused");
+    tap_child(stop_elsewhere, NULL, text, sizeof text);
+    has(text, "collected", "one whose roots are precise needs no registers");
 }
 
 int main(void) {
@@ -201,5 +232,6 @@ int main(void) {
     ok(!gc_thread_create(heap) && strstr(gc_last_message(), "options.suspend"),
        "a host that stops nobody attaches threads: %s", gc_last_message());
     gc_heap_destroy(heap);
+    stopped_elsewhere();
     return done();
 }
