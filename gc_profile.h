@@ -1279,7 +1279,7 @@ GC__FN bool gc__native_leave_compiled(gc__native_cursor *frame) {
         registers[i] = frame->registers[gc__cpu_dwarf[i]];
         known |= (uint32_t)(frame->known >> gc__cpu_dwarf[i] & 1) << i;
     }
-    if (!gc__compiled ||
+    if (!GC__CPU_HAS_CFI || !gc__compiled ||
         !gc__compiled->lay_out(frame->registers[GC__CPU_PC], frame->is_call, registers, end, &known, &cfa, saved))
         return gc__native_leave_by_pointer(frame);
     if (!gc__native_return(frame, cfa)) return false;
@@ -1302,7 +1302,6 @@ GC__OUT_OF_LINE bool gc__native_next_slowly(gc__native_cursor *frame, uintptr_t 
     case GC__RULE_LONG:
         return gc__native_leave_long(frame, &cfi);
     case GC__RULE_NO_TABLE:
-        return gc__native_leave_by_pointer(frame);
     case GC__RULE_NO_FILE:
         return gc__native_leave_compiled(frame);
     default:

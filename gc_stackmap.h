@@ -260,6 +260,7 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
 #define GC_CODE_EXPORT_REF(NAME, FUNCTION) GC__CODE_EXPORT(NAME, FUNCTION, "gc_code_call_native_ref")
 /* The stub is found through the GOT, since a PLT would overwrite r11. */
 #define GC__CODE_EXPORT(NAME, FUNCTION, STUB)                                                                \
+    GC__STATIC_ASSERT(GC__IS_X86_64, "GC_CODE_EXPORT: compiled code calls native code by stubs on x86-64 only");  \
     GC__EXTERN GC__INTERNAL void (*const gc__code_target_##NAME)(void);                                        \
     __attribute__((used)) void (*const gc__code_target_##NAME)(void) = (void (*)(void))(FUNCTION);           \
     GC__EXTERN __attribute__((naked, noinline, no_instrument_function)) void NAME(void);                     \
@@ -981,8 +982,8 @@ GC__FN void gc__stackmap_point_set(const gc__stackmap *map, uint32_t point, gc__
     }
 }
 
-/* Finds the live set of a frame. False: the thread may not be stopped there. */
-GC__FN bool gc__stackmap_find(const gc__stackmap *map, uint32_t offset, gc_frame_kind kind, gc__live_set *set) {
+/* Finds the live set of the innermost frame. False: the thread may not be stopped there. */
+GC__FN bool gc__stackmap_find_innermost(const gc__stackmap *map, uint32_t offset, gc_frame_kind kind, gc__live_set *set) {
     bool is_point;
     memset(set, 0, sizeof *set);
     set->untracked = true;
@@ -1000,8 +1001,15 @@ GC__FN bool gc__stackmap_find(const gc__stackmap *map, uint32_t offset, gc_frame
         set->columns = map->kept_count;
         if (!gc__stackmap_find_in_range(map, offset - 1, &set->first, &set->last)) return false;
     }
-    if (map->facts.flags & GC_METHOD_REPORT_LEAF_ONLY) set->columns = 0, set->untracked = false;
     return true;
+}
+
+/* The same for a frame that has called another one, if its kind is GC_FRAME_CALLER. */
+GC__FN bool gc__stackmap_find(const gc__stackmap *map, uint32_t offset, gc_frame_kind kind, gc__live_set *set) {
+    bool found = gc__stackmap_find_innermost(map, offset, kind, set);
+    bool nothing = kind == GC_FRAME_CALLER && map->facts.flags & GC_METHOD_REPORT_LEAF_ONLY;
+    if (nothing) set->columns = 0, set->untracked = false;
+    return found;
 }
 
 /* Word `word` of a live set. */
@@ -1050,9 +1058,13 @@ typedef struct gc__live_cursor {
     uint64_t word;
 } gc__live_cursor;
 
-GC__FN bool gc__live_begin(gc__live_cursor *cursor, const void *start, uint32_t offset, gc_frame_kind kind) {
+GC__FN void gc__live_open(gc__live_cursor *cursor, const void *start) {
     gc__stackmap_open(&cursor->map, start, UINT64_MAX);
     cursor->slots = gc__slots_begin(&cursor->map);
+}
+
+GC__FN bool gc__live_begin(gc__live_cursor *cursor, const void *start, uint32_t offset, gc_frame_kind kind) {
+    gc__live_open(cursor, start);
     return gc__stackmap_find(&cursor->map, offset, kind, &cursor->set);
 }
 
@@ -1317,6 +1329,14 @@ GC__FN const char *gc__unwind_step(gc__unwind_state *state, const gc_stackmap_un
     if ((row->op == GC_UNWIND_PUSH || row->op == GC_UNWIND_SAVE) && row->number != GC_NO_REGISTER)
         state->places[row->number] = state->now.layout.saved[row->number];
     return NULL;
+}
+
+/* Why the rows as a whole cannot describe the method; NULL: they can. */
+GC__FN const char *gc__unwind_end_fault(const gc__unwind_state *state) {
+    const gc__unwind_frame *body = state->in_body ? &state->body : &state->now;
+    bool lost = state->dynamic && !body->layout.by_frame;
+    return lost ? "a dynamic stack needs rbp as the frame pointer where the prolog ends: nothing else finds the return address"
+                : NULL;
 }
 
 /* The layout of a frame whose pc is at `offset`: what the rows have done up to there. Without rows it is that of a method
@@ -1605,7 +1625,7 @@ GC__FN const char *gc__check_unwind(gc__map_check *check) {
         return gc__malformed("bit %llu: the unwind rows end, but not their bits", (unsigned long long)rows.reader.at);
     if (facts->outgoing_bytes > (uint32_t)check->frame.depth_max - 8)
         return "the header: outgoing_bytes are more than the frame has";
-    return NULL;
+    return gc__unwind_end_fault(&check->frame);
 }
 
 GC__FN const char *gc__check_slots(const gc__map_check *check) {
@@ -1774,6 +1794,8 @@ GC__FN bool gc__prepare_unwind(gc__encoder *encoder) {
                               fault);
     }
     encoder->facts.unwind_count = method->unwind_count;
+    const char *fault = gc__unwind_end_fault(&encoder->frame);
+    if (fault) return GC__REFUSE("%s", fault);
     if (method->outgoing_bytes > (uint32_t)encoder->frame.depth_max - 8)
         return GC__REFUSE("outgoing_bytes is %u, but the frame has %d bytes", method->outgoing_bytes,
                           encoder->frame.depth_max - 8);
@@ -3387,8 +3409,9 @@ GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
     sigemptyset(&action.sa_mask);
     if (gc__os_interrupted) return true;
     gc__os_interrupted = f;
+    /* The former handler is known before a signal can ask for it. */
     if (pthread_atfork(NULL, NULL, gc__os_interrupt_in_child) == 0 &&
-        sigaction(GC_CODE_SIGNAL, &action, &gc__os_interrupt_former) == 0)
+        sigaction(GC_CODE_SIGNAL, NULL, &gc__os_interrupt_former) == 0 && sigaction(GC_CODE_SIGNAL, &action, NULL) == 0)
         return true;
     gc__os_interrupted = NULL;
     return false;
@@ -3888,15 +3911,23 @@ GC__FN void gc__walk_visit_slot(const gc_code_cursor *frame, const gc_stackmap_s
     gc__walk_fault(frame, fault);
 }
 
+/* Begins with the live slots of the frame. False: it may not be stopped there. */
+GC__FN bool gc__walk_live_begin(gc__live_cursor *live, const gc_code_cursor *frame) {
+    uint32_t offset = (uint32_t)gc__code_offset(frame);
+    if (!frame->innermost) return gc__live_begin(live, frame->code->map, offset, frame->kind);
+    gc__live_open(live, frame->code->map);
+    return gc__stackmap_find_innermost(&live->map, offset, frame->kind, &live->set);
+}
+
 /* Reports the frame by a map of gc_stackmap_encode. */
 GC__FN const char *gc__walk_visit_map(const gc_code_cursor *frame, gc_visitor *visitor) {
-    gc__known_place *known = frame->known;
+    gc__known_place *known = frame->innermost ? NULL : frame->known; /* more may be live there than in a caller */
     if (known && known->live_count <= GC__KNOWN_SLOTS) {
         for (uint32_t i = 0; i < known->live_count; i++) gc__walk_visit_slot(frame, &known->live[i], visitor);
         return NULL;
     }
     gc__live_cursor live;
-    if (GC__UNLIKELY(!gc__live_begin(&live, frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind)))
+    if (GC__UNLIKELY(!gc__walk_live_begin(&live, frame)))
         return frame->kind == GC_FRAME_CALLER
                    ? "the call that returns there is no safe point: name it in the points of the method, with the "
                      "slots "
@@ -3914,7 +3945,7 @@ GC__FN const char *gc__walk_visit_map(const gc_code_cursor *frame, gc_visitor *v
 
 GC__FN bool gc__walk_is_interruptible(const gc_code_cursor *frame) {
     gc__live_cursor live;
-    return gc__live_begin(&live, frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind);
+    return gc__walk_live_begin(&live, frame);
 }
 
 GC__FN unsigned gc__code_return_kinds(const gc_code *code) {
@@ -3950,7 +3981,7 @@ GC__FN void gc__walk_check_left(const gc_heap *heap, const gc_stack *stack, cons
     const char *stack_pointer = stack->stack_pointer;
     if (thread && thread->stack == stack)
         stack_pointer = thread == gc__thread_self(heap) ? (const char *)__builtin_frame_address(0)
-                                                        : gc__record(thread)->stack_pointer;
+                                                        : gc__stack_pointer_of(thread);
     if (GC_DEBUG >= 1 && (const char *)record < stack_pointer) gc__walk_report_record(heap, record);
 }
 
@@ -5555,7 +5586,7 @@ GC__FN const char *gc__llvm_layout(gc_code_cursor *frame) {
     bool by_size = function->module->flags & GC_LLVM_FRAMES_BY_SIZE && function->stack_bytes != GC__LLVM_UNKNOWN;
     uintptr_t pointed = gc__llvm_end_by_pointer(frame),
               end = !pointed && by_size ? gc__llvm_end_by_size(frame) : pointed;
-    if (!end) return gc__llvm_cannot_lay_out(frame);
+    if (!end) return frame->heap ? gc__llvm_cannot_lay_out(frame) : ""; /* a profile's walk sets no error */
     frame->cfa = end + 8;
     for (int i = 0; i < GC_CODE_REGISTERS; i++)
         if (GC__LLVM_PRESERVED >> i & 1) frame->saved[i] = GC_SAVED_SOMEWHERE;

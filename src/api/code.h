@@ -104,6 +104,7 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
 #define GC_CODE_EXPORT_REF(NAME, FUNCTION) GC__CODE_EXPORT(NAME, FUNCTION, "gc_code_call_native_ref")
 /* The stub is found through the GOT, since a PLT would overwrite r11. */
 #define GC__CODE_EXPORT(NAME, FUNCTION, STUB)                                                                \
+    GC__STATIC_ASSERT(GC__IS_X86_64, "GC_CODE_EXPORT: compiled code calls native code by stubs on x86-64 only");  \
     GC__EXTERN GC__INTERNAL void (*const gc__code_target_##NAME)(void);                                        \
     __attribute__((used)) void (*const gc__code_target_##NAME)(void) = (void (*)(void))(FUNCTION);           \
     GC__EXTERN __attribute__((naked, noinline, no_instrument_function)) void NAME(void);                     \

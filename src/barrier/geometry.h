@@ -92,6 +92,11 @@
 #else
 #define GC_HAS_ASSEMBLY 0
 #endif
+#ifdef __x86_64__
+#define GC__IS_X86_64 1
+#else
+#define GC__IS_X86_64 0
+#endif
 #ifdef __aarch64__
 #define GC__IS_AARCH64 1
 #else

@@ -80,8 +80,9 @@ GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
     sigemptyset(&action.sa_mask);
     if (gc__os_interrupted) return true;
     gc__os_interrupted = f;
+    /* The former handler is known before a signal can ask for it. */
     if (pthread_atfork(NULL, NULL, gc__os_interrupt_in_child) == 0 &&
-        sigaction(GC_CODE_SIGNAL, &action, &gc__os_interrupt_former) == 0)
+        sigaction(GC_CODE_SIGNAL, NULL, &gc__os_interrupt_former) == 0 && sigaction(GC_CODE_SIGNAL, &action, NULL) == 0)
         return true;
     gc__os_interrupted = NULL;
     return false;

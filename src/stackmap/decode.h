@@ -327,8 +327,8 @@ GC__FN void gc__stackmap_point_set(const gc__stackmap *map, uint32_t point, gc__
     }
 }
 
-/* Finds the live set of a frame. False: the thread may not be stopped there. */
-GC__FN bool gc__stackmap_find(const gc__stackmap *map, uint32_t offset, gc_frame_kind kind, gc__live_set *set) {
+/* Finds the live set of the innermost frame. False: the thread may not be stopped there. */
+GC__FN bool gc__stackmap_find_innermost(const gc__stackmap *map, uint32_t offset, gc_frame_kind kind, gc__live_set *set) {
     bool is_point;
     memset(set, 0, sizeof *set);
     set->untracked = true;
@@ -346,8 +346,15 @@ GC__FN bool gc__stackmap_find(const gc__stackmap *map, uint32_t offset, gc_frame
         set->columns = map->kept_count;
         if (!gc__stackmap_find_in_range(map, offset - 1, &set->first, &set->last)) return false;
     }
-    if (map->facts.flags & GC_METHOD_REPORT_LEAF_ONLY) set->columns = 0, set->untracked = false;
     return true;
+}
+
+/* The same for a frame that has called another one, if its kind is GC_FRAME_CALLER. */
+GC__FN bool gc__stackmap_find(const gc__stackmap *map, uint32_t offset, gc_frame_kind kind, gc__live_set *set) {
+    bool found = gc__stackmap_find_innermost(map, offset, kind, set);
+    bool nothing = kind == GC_FRAME_CALLER && map->facts.flags & GC_METHOD_REPORT_LEAF_ONLY;
+    if (nothing) set->columns = 0, set->untracked = false;
+    return found;
 }
 
 /* Word `word` of a live set. */
@@ -396,9 +403,13 @@ typedef struct gc__live_cursor {
     uint64_t word;
 } gc__live_cursor;
 
-GC__FN bool gc__live_begin(gc__live_cursor *cursor, const void *start, uint32_t offset, gc_frame_kind kind) {
+GC__FN void gc__live_open(gc__live_cursor *cursor, const void *start) {
     gc__stackmap_open(&cursor->map, start, UINT64_MAX);
     cursor->slots = gc__slots_begin(&cursor->map);
+}
+
+GC__FN bool gc__live_begin(gc__live_cursor *cursor, const void *start, uint32_t offset, gc_frame_kind kind) {
+    gc__live_open(cursor, start);
     return gc__stackmap_find(&cursor->map, offset, kind, &cursor->set);
 }
 

@@ -554,7 +554,7 @@ GC__FN const char *gc__llvm_layout(gc_code_cursor *frame) {
     bool by_size = function->module->flags & GC_LLVM_FRAMES_BY_SIZE && function->stack_bytes != GC__LLVM_UNKNOWN;
     uintptr_t pointed = gc__llvm_end_by_pointer(frame),
               end = !pointed && by_size ? gc__llvm_end_by_size(frame) : pointed;
-    if (!end) return gc__llvm_cannot_lay_out(frame);
+    if (!end) return frame->heap ? gc__llvm_cannot_lay_out(frame) : ""; /* a profile's walk sets no error */
     frame->cfa = end + 8;
     for (int i = 0; i < GC_CODE_REGISTERS; i++)
         if (GC__LLVM_PRESERVED >> i & 1) frame->saved[i] = GC_SAVED_SOMEWHERE;

@@ -136,6 +136,8 @@ GC__FN bool gc__prepare_unwind(gc__encoder *encoder) {
                               fault);
     }
     encoder->facts.unwind_count = method->unwind_count;
+    const char *fault = gc__unwind_end_fault(&encoder->frame);
+    if (fault) return GC__REFUSE("%s", fault);
     if (method->outgoing_bytes > (uint32_t)encoder->frame.depth_max - 8)
         return GC__REFUSE("outgoing_bytes is %u, but the frame has %d bytes", method->outgoing_bytes,
                           encoder->frame.depth_max - 8);

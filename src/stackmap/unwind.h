@@ -255,6 +255,14 @@ GC__FN const char *gc__unwind_step(gc__unwind_state *state, const gc_stackmap_un
     return NULL;
 }
 
+/* Why the rows as a whole cannot describe the method; NULL: they can. */
+GC__FN const char *gc__unwind_end_fault(const gc__unwind_state *state) {
+    const gc__unwind_frame *body = state->in_body ? &state->body : &state->now;
+    bool lost = state->dynamic && !body->layout.by_frame;
+    return lost ? "a dynamic stack needs rbp as the frame pointer where the prolog ends: nothing else finds the return address"
+                : NULL;
+}
+
 /* The layout of a frame whose pc is at `offset`: what the rows have done up to there. Without rows it is that of a method
    which has only been called: CFA = stack pointer + 8. False: `offset` is outside of the code. */
 GC__FN bool gc__stackmap_layout(const void *start, uint32_t offset, gc_frame_kind kind, gc__frame_layout *layout) {

@@ -236,15 +236,23 @@ GC__FN void gc__walk_visit_slot(const gc_code_cursor *frame, const gc_stackmap_s
     gc__walk_fault(frame, fault);
 }
 
+/* Begins with the live slots of the frame. False: it may not be stopped there. */
+GC__FN bool gc__walk_live_begin(gc__live_cursor *live, const gc_code_cursor *frame) {
+    uint32_t offset = (uint32_t)gc__code_offset(frame);
+    if (!frame->innermost) return gc__live_begin(live, frame->code->map, offset, frame->kind);
+    gc__live_open(live, frame->code->map);
+    return gc__stackmap_find_innermost(&live->map, offset, frame->kind, &live->set);
+}
+
 /* Reports the frame by a map of gc_stackmap_encode. */
 GC__FN const char *gc__walk_visit_map(const gc_code_cursor *frame, gc_visitor *visitor) {
-    gc__known_place *known = frame->known;
+    gc__known_place *known = frame->innermost ? NULL : frame->known; /* more may be live there than in a caller */
     if (known && known->live_count <= GC__KNOWN_SLOTS) {
         for (uint32_t i = 0; i < known->live_count; i++) gc__walk_visit_slot(frame, &known->live[i], visitor);
         return NULL;
     }
     gc__live_cursor live;
-    if (GC__UNLIKELY(!gc__live_begin(&live, frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind)))
+    if (GC__UNLIKELY(!gc__walk_live_begin(&live, frame)))
         return frame->kind == GC_FRAME_CALLER
                    ? "the call that returns there is no safe point: name it in the points of the method, with the "
                      "slots "
@@ -262,7 +270,7 @@ GC__FN const char *gc__walk_visit_map(const gc_code_cursor *frame, gc_visitor *v
 
 GC__FN bool gc__walk_is_interruptible(const gc_code_cursor *frame) {
     gc__live_cursor live;
-    return gc__live_begin(&live, frame->code->map, (uint32_t)gc__code_offset(frame), frame->kind);
+    return gc__walk_live_begin(&live, frame);
 }
 
 GC__FN unsigned gc__code_return_kinds(const gc_code *code) {
@@ -298,7 +306,7 @@ GC__FN void gc__walk_check_left(const gc_heap *heap, const gc_stack *stack, cons
     const char *stack_pointer = stack->stack_pointer;
     if (thread && thread->stack == stack)
         stack_pointer = thread == gc__thread_self(heap) ? (const char *)__builtin_frame_address(0)
-                                                        : gc__record(thread)->stack_pointer;
+                                                        : gc__stack_pointer_of(thread);
     if (GC_DEBUG >= 1 && (const char *)record < stack_pointer) gc__walk_report_record(heap, record);
 }
 

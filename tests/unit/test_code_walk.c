@@ -34,10 +34,13 @@ static void put_and_take(method *m, gc_stackmap_place place, int where, int32_t 
     put ? store(m, base, offset, to) : load(m, to, base, offset);
 }
 
+static uint16_t facts_of_keepers; /* GC_METHOD_* */
+
 /* Takes a node, keeps it at the place while a native function collects, and returns it. */
 static method *keeper(const char *name, bool with_frame, gc_stackmap_place place, int where, unsigned flags) {
     method *m = method_begin(name);
     unsigned s = slot(m, place, where, flags);
+    m->map.flags = facts_of_keepers;
     if (with_frame) enter(m);
     for (unsigned i = 0; i < 6; i++) {
         static const unsigned saved[] = {RBX, RBP, R12, R13, R14, R15};
@@ -79,6 +82,14 @@ static void places(void) {
     kept("no frame pointer, slot in rbp", false, GC_PLACE_REGISTER, RBP);
     kept("no frame pointer, slot in r12", false, GC_PLACE_REGISTER, R12);
     kept("no frame pointer, slot in r13", false, GC_PLACE_REGISTER, R13);
+}
+
+/* A method that reports only as the innermost one is that while native code runs. */
+static void as_innermost(void) {
+    facts_of_keepers = GC_METHOD_REPORT_LEAF_ONLY;
+    kept("reports as the innermost, slot in rbx", true, GC_PLACE_REGISTER, RBX);
+    kept("reports as the innermost, slot by CFA", false, GC_PLACE_CFA, -64);
+    facts_of_keepers = 0;
 }
 
 /* Five preserved registers, used as `first` .. say by each of two callers and a callee, which save one another's. */
@@ -458,6 +469,7 @@ static void host_format(void) {
 int main(void) {
     run(places, (gc_options){0});
     run(places, STRESSED);
+    run(as_innermost, (gc_options){0});
     run(saved_registers, (gc_options){0});
     run(saved_registers, STRESSED);
     run(recursion, (gc_options){0});

@@ -594,6 +594,7 @@ static void test_refused_unwind(void) {
     REFUSED("no epilog can have ended in the prolog", ROW(4, 9, GC_UNWIND_BODY, 0, 0));
     REFUSED("the stack pointer is not known", m.flags = GC_METHOD_DYNAMIC_STACK, ROW(4, 20, GC_UNWIND_POP, RBX, 0));
     REFUSED("the stack pointer is not known", m.flags = GC_METHOD_DYNAMIC_STACK, ROW(4, 20, GC_UNWIND_SAVE, R13, 0));
+    REFUSED("needs rbp as the frame pointer", m.flags = GC_METHOD_DYNAMIC_STACK, m.unwind_count = 0, m.outgoing_bytes = 0);
     REFUSED("only rbp finds the frame", m.flags = GC_METHOD_DYNAMIC_STACK, ROW(4, 20, GC_UNWIND_RESTORE, RBP, 0));
 }
 
