@@ -3271,6 +3271,8 @@ GC__FN void gc__profile_allocated(gc_thread *thread, void *object, size_t bytes,
 
 /* Other events of threads. */
 
+#define GC__EVENTS_OUTSIDE 4096 /* kept before they are written, if nobody allocates or collects */
+
 /* Keeps an event at once, if nobody holds the lock. */
 GC__FN void gc__event_put_outside(const gc_heap *heap, const gc__noted *record, uint32_t thread) {
     gc__profile_event event;
@@ -3287,6 +3289,7 @@ GC__FN void gc__event_put_outside(const gc_heap *heap, const gc__noted *record, 
     event.amount = record->amount;
     event.detail = record->detail;
     gc__event_keep(&gc__the_profile, &event);
+    if (gc__the_profile.events.count >= GC__EVENTS_OUTSIDE) gc__drain();
     gc__lock_release(&gc__profile_lock);
 }
 
@@ -4693,8 +4696,7 @@ typedef struct gc__nettrace {
     gc__map sequences;                /* by thread: the number of its last event */
     uint32_t frames_done, types_done; /* of the profile: the file has them */
     uint32_t collections;             /* the number of the last one that started */
-    uint32_t suspender;               /* the thread that has stopped the others; 0: none */
-    bool is_alone;                    /* a collection runs that had no threads to stop */
+    gc__map stops;                    /* by thread: what it has stopped, for a collection of one of the heaps */
 } gc__nettrace;
 
 /* Making contents. */
@@ -5020,10 +5022,22 @@ GC__FN void gc__net_plain(gc__nettrace *self, gc__nettrace_event event, uint64_t
     gc__net_event(self, event, time_ns);
 }
 
-GC__FN void gc__net_suspend(gc__nettrace *self, uint64_t time_ns) {
+#define GC__NET_OTHERS 1 /* there were other threads */
+#define GC__NET_NONE 2
+
+/* What the thread has stopped. Heaps are collected independently, but a thread collects one at a time. */
+GC__FN unsigned gc__net_stopped(const gc__nettrace *self) {
+    const uintptr_t *state = gc__map_find(&self->stops, self->thread + 1);
+    return state ? (unsigned)*state : 0;
+}
+GC__FN void gc__net_stop(gc__nettrace *self, unsigned state) {
+    if (gc__map_reserve(&self->stops, self->stops.count + 1)) *gc__map_put(&self->stops, self->thread + 1) = state;
+}
+
+GC__FN void gc__net_suspend(gc__nettrace *self, unsigned state, uint64_t time_ns) {
     gc__net_u32(&self->payload, 1); /* for a collection */
     gc__net_u32(&self->payload, self->collections + 1);
-    self->suspender = self->thread;
+    gc__net_stop(self, state);
     gc__net_plain(self, GC__NETTRACE_SUSPEND_BEGIN, time_ns);
 }
 
@@ -5072,7 +5086,7 @@ GC__FN void gc__net_collection_end(gc__nettrace *self, uint32_t number, const gc
 GC__FN void gc__net_resume(gc__nettrace *self, uint64_t time_ns) {
     gc__net_plain(self, GC__NETTRACE_RESTART_BEGIN, time_ns);
     gc__net_plain(self, GC__NETTRACE_RESTART_END, time_ns);
-    self->suspender = 0;
+    gc__net_stop(self, 0);
 }
 
 GC__STATIC_ASSERT(GC_GENERATIONS == 3, "as many as the CLR has");
@@ -5147,14 +5161,13 @@ GC__FN void gc__net_collection_event(gc__nettrace *self, const gc__profile_event
     const gc__profile_collection *collection = &profile->collections[event->collection];
     uint32_t number = event->collection + 1;
     if (event->kind == GC_PROFILE_COLLECTION_START) {
-        self->is_alone = self->suspender != self->thread;
-        if (self->is_alone) gc__net_suspend(self, event->time_ns);
-        if (self->is_alone) gc__net_plain(self, GC__NETTRACE_SUSPEND_END, event->time_ns);
+        bool is_alone = !gc__net_stopped(self);
+        if (is_alone) gc__net_suspend(self, GC__NET_NONE, event->time_ns);
+        if (is_alone) gc__net_plain(self, GC__NETTRACE_SUSPEND_END, event->time_ns);
         gc__net_collection_start(self, number, collection->generation, collection->reason, event->time_ns);
     } else {
         gc__net_collection_end(self, number, collection, event->time_ns);
-        if (self->is_alone) gc__net_resume(self, event->time_ns);
-        self->is_alone = false;
+        if (gc__net_stopped(self) == GC__NET_NONE) gc__net_resume(self, event->time_ns);
     }
 }
 
@@ -5216,7 +5229,7 @@ GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *
             if (events[stop].kind != GC_PROFILE_STOP) continue;
             self->thread = events[stop].thread;
             self->stack = 0;
-            gc__net_suspend(self, gc__net_asked(&events[stop]));
+            gc__net_suspend(self, GC__NET_OTHERS, gc__net_asked(&events[stop]));
         }
         gc__net_one(self, &events[i]);
     }
@@ -5231,7 +5244,7 @@ GC__FN void gc__net_put_summary(gc__nettrace *self) {
     for (uint32_t i = 0; i < profile->collections_count; i++) {
         const gc__profile_collection *collection = &profile->collections[i];
         self->thread = collection->thread;
-        gc__net_suspend(self, collection->asked_ns);
+        gc__net_suspend(self, GC__NET_OTHERS, collection->asked_ns);
         gc__net_plain(self, GC__NETTRACE_SUSPEND_END, collection->start_ns);
         gc__net_collection_start(self, i + 1, collection->generation, collection->reason, collection->start_ns);
         gc__net_collection_end(self, i + 1, collection, collection->end_ns);
@@ -5341,6 +5354,7 @@ GC__FN void gc__write_nettrace(const gc__profile *profile, gc__output *output) {
     gc__put_byte(output, 1);
     gc__map_free(&self->stacks);
     gc__map_free(&self->sequences);
+    gc__map_free(&self->stops);
     output->format = NULL;
     gc__os_unmap(self, ((sizeof(gc__nettrace) + 63) & ~(size_t)63) + GC__NET_BUFFER_BYTES);
 }

@@ -54,12 +54,14 @@ int main(int argc, char **argv) {
     gc_thread_set_name(gc, "main");
     pthread_create(&thread, NULL, compute, NULL);
     while (!__atomic_load_n(&computing, __ATOMIC_SEQ_CST)) gc_safepoint(gc);
-    cell *list = NULL;
-    GC_ROOTS(gc, list);
-    for (int i = 0; __atomic_load_n(&computing, __ATOMIC_SEQ_CST) < 2; i++) {
-        cell *c = gc_new(gc, &cell_type);
-        gc_store(gc, &c->next, list);
-        list = i % 1000 ? c : NULL;
+    {
+        cell *list = NULL;
+        GC_ROOTS(gc, list);
+        for (int i = 0; __atomic_load_n(&computing, __ATOMIC_SEQ_CST) < 2; i++) {
+            cell *c = gc_new(gc, &cell_type);
+            gc_store(gc, &c->next, list);
+            list = i % 1000 ? c : NULL;
+        }
     }
     {
         GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);

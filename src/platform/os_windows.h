@@ -113,11 +113,14 @@ GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
     if (gc__os_has_waits()) gc__os_waits.wake_all(word);
 }
 
+/* A host's native code asks for its last error after it has come back from there, and may have waited here. */
 GC__FN void gc__os_wait_ms(const uint32_t *word, uint32_t value, uint32_t ms) {
+    uint32_t error = gc__call_GetLastError();
     if (gc__os_has_waits())
         gc__os_waits.wait(word, &value, sizeof value, ms);
     else if (__atomic_load_n(word, __ATOMIC_RELAXED) == value)
         gc__call_Sleep(1);
+    gc__call_SetLastError(error);
 }
 
 GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
@@ -257,7 +260,10 @@ GC__FN void gc__os_keep(void *value) { gc__call_TlsSetValue(__atomic_load_n(&gc_
 GC__OUT_OF_LINE void *gc__os_recall(void *variable) {
     uint32_t index = __atomic_load_n(&gc__os_kept_index, __ATOMIC_ACQUIRE);
     gc_word *word = (gc_word *)variable;
-    if (!*word && index != GC__OS_NO_INDEX) *word = (uintptr_t)gc__call_TlsGetValue(index);
+    if (*word || index == GC__OS_NO_INDEX) return variable;
+    uint32_t error = gc__call_GetLastError(); /* which the next call clears */
+    *word = (uintptr_t)gc__call_TlsGetValue(index);
+    gc__call_SetLastError(error);
     return variable;
 }
 #define GC__OS_KEEP(value) gc__os_keep(value)

@@ -117,10 +117,22 @@ GC__FN void gc__net_plain(gc__nettrace *self, gc__nettrace_event event, uint64_t
     gc__net_event(self, event, time_ns);
 }
 
-GC__FN void gc__net_suspend(gc__nettrace *self, uint64_t time_ns) {
+#define GC__NET_OTHERS 1 /* there were other threads */
+#define GC__NET_NONE 2
+
+/* What the thread has stopped. Heaps are collected independently, but a thread collects one at a time. */
+GC__FN unsigned gc__net_stopped(const gc__nettrace *self) {
+    const uintptr_t *state = gc__map_find(&self->stops, self->thread + 1);
+    return state ? (unsigned)*state : 0;
+}
+GC__FN void gc__net_stop(gc__nettrace *self, unsigned state) {
+    if (gc__map_reserve(&self->stops, self->stops.count + 1)) *gc__map_put(&self->stops, self->thread + 1) = state;
+}
+
+GC__FN void gc__net_suspend(gc__nettrace *self, unsigned state, uint64_t time_ns) {
     gc__net_u32(&self->payload, 1); /* for a collection */
     gc__net_u32(&self->payload, self->collections + 1);
-    self->suspender = self->thread;
+    gc__net_stop(self, state);
     gc__net_plain(self, GC__NETTRACE_SUSPEND_BEGIN, time_ns);
 }
 
@@ -169,7 +181,7 @@ GC__FN void gc__net_collection_end(gc__nettrace *self, uint32_t number, const gc
 GC__FN void gc__net_resume(gc__nettrace *self, uint64_t time_ns) {
     gc__net_plain(self, GC__NETTRACE_RESTART_BEGIN, time_ns);
     gc__net_plain(self, GC__NETTRACE_RESTART_END, time_ns);
-    self->suspender = 0;
+    gc__net_stop(self, 0);
 }
 
 GC__STATIC_ASSERT(GC_GENERATIONS == 3, "as many as the CLR has");
@@ -244,14 +256,13 @@ GC__FN void gc__net_collection_event(gc__nettrace *self, const gc__profile_event
     const gc__profile_collection *collection = &profile->collections[event->collection];
     uint32_t number = event->collection + 1;
     if (event->kind == GC_PROFILE_COLLECTION_START) {
-        self->is_alone = self->suspender != self->thread;
-        if (self->is_alone) gc__net_suspend(self, event->time_ns);
-        if (self->is_alone) gc__net_plain(self, GC__NETTRACE_SUSPEND_END, event->time_ns);
+        bool is_alone = !gc__net_stopped(self);
+        if (is_alone) gc__net_suspend(self, GC__NET_NONE, event->time_ns);
+        if (is_alone) gc__net_plain(self, GC__NETTRACE_SUSPEND_END, event->time_ns);
         gc__net_collection_start(self, number, collection->generation, collection->reason, event->time_ns);
     } else {
         gc__net_collection_end(self, number, collection, event->time_ns);
-        if (self->is_alone) gc__net_resume(self, event->time_ns);
-        self->is_alone = false;
+        if (gc__net_stopped(self) == GC__NET_NONE) gc__net_resume(self, event->time_ns);
     }
 }
 
@@ -313,7 +324,7 @@ GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *
             if (events[stop].kind != GC_PROFILE_STOP) continue;
             self->thread = events[stop].thread;
             self->stack = 0;
-            gc__net_suspend(self, gc__net_asked(&events[stop]));
+            gc__net_suspend(self, GC__NET_OTHERS, gc__net_asked(&events[stop]));
         }
         gc__net_one(self, &events[i]);
     }
@@ -328,7 +339,7 @@ GC__FN void gc__net_put_summary(gc__nettrace *self) {
     for (uint32_t i = 0; i < profile->collections_count; i++) {
         const gc__profile_collection *collection = &profile->collections[i];
         self->thread = collection->thread;
-        gc__net_suspend(self, collection->asked_ns);
+        gc__net_suspend(self, GC__NET_OTHERS, collection->asked_ns);
         gc__net_plain(self, GC__NETTRACE_SUSPEND_END, collection->start_ns);
         gc__net_collection_start(self, i + 1, collection->generation, collection->reason, collection->start_ns);
         gc__net_collection_end(self, i + 1, collection, collection->end_ns);
@@ -438,6 +449,7 @@ GC__FN void gc__write_nettrace(const gc__profile *profile, gc__output *output) {
     gc__put_byte(output, 1);
     gc__map_free(&self->stacks);
     gc__map_free(&self->sequences);
+    gc__map_free(&self->stops);
     output->format = NULL;
     gc__os_unmap(self, ((sizeof(gc__nettrace) + 63) & ~(size_t)63) + GC__NET_BUFFER_BYTES);
 }

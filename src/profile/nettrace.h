@@ -69,8 +69,7 @@ typedef struct gc__nettrace {
     gc__map sequences;                /* by thread: the number of its last event */
     uint32_t frames_done, types_done; /* of the profile: the file has them */
     uint32_t collections;             /* the number of the last one that started */
-    uint32_t suspender;               /* the thread that has stopped the others; 0: none */
-    bool is_alone;                    /* a collection runs that had no threads to stop */
+    gc__map stops;                    /* by thread: what it has stopped, for a collection of one of the heaps */
 } gc__nettrace;
 
 /* Making contents. */

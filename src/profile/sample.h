@@ -395,6 +395,8 @@ GC__FN void gc__profile_allocated(gc_thread *thread, void *object, size_t bytes,
 
 /* Other events of threads. */
 
+#define GC__EVENTS_OUTSIDE 4096 /* kept before they are written, if nobody allocates or collects */
+
 /* Keeps an event at once, if nobody holds the lock. */
 GC__FN void gc__event_put_outside(const gc_heap *heap, const gc__noted *record, uint32_t thread) {
     gc__profile_event event;
@@ -411,6 +413,7 @@ GC__FN void gc__event_put_outside(const gc_heap *heap, const gc__noted *record, 
     event.amount = record->amount;
     event.detail = record->detail;
     gc__event_keep(&gc__the_profile, &event);
+    if (gc__the_profile.events.count >= GC__EVENTS_OUTSIDE) gc__drain();
     gc__lock_release(&gc__profile_lock);
 }
 
