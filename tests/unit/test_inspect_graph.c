@@ -153,6 +153,35 @@ static void root_lost(graph *g, const dominators *tree) {
         }
 }
 
+/* The graph, but the second walk finds more edges or fewer: a program that runs has changed it. */
+typedef struct changing {
+    graph *g;
+    int walks, change;
+} changing;
+static void walk_changing(void *context, graph_sink *sink, void *to) {
+    changing *c = context;
+    uint32_t last = c->g->vertices - 1, edges = c->g->edges;
+    int change = c->walks++ ? c->change : 0;
+    c->g->edges = change < 0 ? edges / 2 : edges;
+    walk_graph(c->g, sink, to);
+    c->g->edges = edges;
+    for (int i = 0; i < change; i++) sink(to, (uint32_t)i % (last + 1), last);
+}
+
+/* The tree is of either graph or none, but it is a tree. */
+static bool test_changing(uint64_t seed, int change) {
+    static graph g;
+    make_graph(&g, seed);
+    edge_store store = edges_of_graph(&g);
+    changing c = {&g, 0, change};
+    dominators tree;
+    dominators_find(&tree, &store, g.vertices, g.start, g.starts, referred_bits(&g), walk_changing, &c);
+    bool above = true;
+    for (uint32_t n = 1; n <= g.vertices; n++) above &= tree.dominator[n] < n;
+    dominators_free(&tree);
+    return above;
+}
+
 static bool test_graph(uint64_t seed) {
     static graph g;
     uint32_t distance[VERTICES_MAX];
@@ -276,6 +305,8 @@ int main(int argc, char **argv) {
     uint64_t first = 1, seed = first;
     for (; all && seed < first + 4000; seed++) all = test_graph(seed);
     ok(all, "%llu random graphs from seed %llu", (unsigned long long)(seed - first), (unsigned long long)first);
+    for (seed = first, all = true; all && seed < first + 1000; seed++) all = test_changing(seed, seed % 2 ? -1 : 100);
+    ok(all, "graphs that change between two walks");
     test_long(false);
     test_long(true);
     return done();

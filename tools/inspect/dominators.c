@@ -132,7 +132,7 @@ static void finish_batch(edge_batch *batch) {
         uint32_t holder = other_way(finder, batch->from[i], batch->to[i]), held = finder->number[batch->to[i]];
         if (holder == OBJECT_NONE) continue;
         uint32_t at = finder->offset[held]++;
-        if (batch->filling) finder->before[at] = holder;
+        if (batch->filling && at < finder->before_count) finder->before[at] = holder; /* a program that runs may have made it */
     }
     batch->count = 0;
 }
@@ -158,7 +158,7 @@ static void list_before(semi_nca *finder, graph_walk *walk, void *graph) {
         bits_put(&finder->degrees, false);
     }
     if (finder->before_count > UINT32_MAX) die("the heap has more than %u references, which is too many", UINT32_MAX);
-    finder->before = memory_take((size_t)finder->before_count, 4, "predecessors");
+    finder->before = memory_zeroed((size_t)finder->before_count, 4, "predecessors"); /* those that are gone: the root */
     batch.filling = true;
     walk(graph, add_to_batch, &batch);
     finish_batch(&batch);
