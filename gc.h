@@ -1163,7 +1163,7 @@ typedef enum gc_weak_kind {
    heap, a tagged number) never dies. */
 typedef struct gc_weak_entries {
     void *keys;   /* the first entry's key */
-    void *values; /* the first entry's value, if there are pairs */
+    void *values; /* the first entry's value, if there are pairs; in the object or off the heap, as the keys are */
     size_t count;
     size_t entry_bytes; /* from one entry to the next, a multiple of 8; 0: a slot, or of pairs two */
     gc_weak_kind kind;
@@ -9071,6 +9071,7 @@ typedef struct gc__pace {
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
     size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
+    size_t full_used_bytes;            /* what the last stopped one left in use, holes included */
     size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* CPU time for each MiB that a young collection condemns; 0: not known yet */
@@ -9208,6 +9209,8 @@ GC__FN int gc__roots_generation(const gc_heap *heap) {
 GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
 /* Returns whether a remark of a concurrent cycle follows the collection that runs, in the same pause. */
 GC__FN bool gc__is_remark(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__REMARK; }
+/* Returns whether the marker does what is left in this pause. */
+GC__FN bool gc__is_last_of_marking(const gc_heap *heap) { return gc__is_mark_end(heap) || gc__is_remark(heap); }
 /* All regions of generation 2 at once. Pauses of heaps with concurrent marking must hardly grow with their number,
    so work is done on their entries in the tables where possible: 8 entries take as long as the descriptor of one
    region, whose memory is not in cache. */
@@ -9681,6 +9684,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
+    bool has_more;   /* the traced object has reported weak entries, or slots that are not on the heap */
     bool traces_all; /* a trace function is called for all of its object */
     uintptr_t *traced; /* GC_HAS_MODEL: gc__traced, for which a library must call a function, while the mark stack is drained */
     gc__tracer tracer;
@@ -9842,6 +9846,7 @@ typedef struct gc__workers {
     gc_heap *heap;
     void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: the run traces */
     void *job_context;
+    size_t opened;  /* regions of the arena when the collection began, for which the workers have counters */
     unsigned count; /* threads, including the one that collects */
     unsigned most;  /* the most threads that work: processors may have been taken away */
     bool fits;      /* atomic: each thread may have a processor to itself, so waiting threads poll for a while */
@@ -10462,21 +10467,22 @@ GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
-/* Appends the word to those that will be looked at together, if an object that is being marked may be there. Returns how
-   many there are then. */
+/* Appends the word to those that will be looked at together, if an object that is being marked may be there, in any heap.
+   Returns how many there are then. */
 GC__INLINED size_t gc__shade_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
-    if (!gc__shade_is_sound(heap, word)) return count;
+    if (word & 7 || !gc__is_marking(word)) return count;
     __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
     words[count] = word;
     return count + 1;
 }
 
-/* Drops those words that refer to marked objects, as most do, and prefetches the others. Returns how many are left. */
+/* Drops those words that refer to marked objects, as most do, or to other heaps, and prefetches the others. Returns how many
+   are left. */
 GC__INLINED size_t gc__shade_sift(const gc_heap *heap, uintptr_t *words, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         uintptr_t word = words[i];
-        if (gc__shade_bit(heap->marker->marks, word)) continue;
+        if (gc__shade_bit(heap->marker->marks, word) || !gc__region_is_of(gc__region_of(word), heap)) continue;
         __builtin_prefetch((const void *)word);
         __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(word) >> 6]);
         words[kept++] = word;
@@ -11879,6 +11885,9 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     bool value = gc__flags_value(entries->flags), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * entries->entry_bytes;
     if (!entries->count) return;
+    if (GC__UNLIKELY(gc__in_arena((uintptr_t)entries->keys) != gc__in_arena((uintptr_t)entries->values)))
+        gc__fatal(&worker->heap->options, "keys or values of the weak entries of `%s` are in the object, and the others are not: "
+                                          "keep both there, or both in a buffer", gc__object_name(gc__traced));
     gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8,
                      entries->flags & (unsigned)GC_SLOT_OWNED);
     if (many) gc__lock_take(&worker->workers->space);
@@ -11932,6 +11941,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     bool value = gc__flags_value(flags);
     uintptr_t object = *gc__traced_by(worker);
     if (GC__UNLIKELY(((uintptr_t)slot ^ object) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
+        worker->has_more |= !gc__in_arena((uintptr_t)slot);
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
             return;
@@ -12148,6 +12158,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
 typedef struct gc__concurrent_visitor {
     gc__part_visitor part;
     bool waits, has_entries;
+    bool looks, is_white; /* only finds out whether a slot refers to an object that is not marked */
 } gc__concurrent_visitor;
 
 /* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
@@ -12161,7 +12172,8 @@ GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
 
 /* Enqueues the slots concurrently, in a heap without evacuation candidates. As most of an array's referents may be marked,
    their memory is not fetched before that is known. */
-GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bool value) {
+GC__FN void gc__enqueue_run(gc__concurrent_visitor *visitor, gc_word *slots, size_t count, bool value) {
+    gc__worker *worker = visitor->part.worker;
     uintptr_t words[GC__RUN];
     for (size_t i = 0, kept = 0; i < count; kept = 0) {
         for (size_t end = gc__min(count, i + GC__RUN); i < end; i++) {
@@ -12171,7 +12183,8 @@ GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bo
             if (!torn) kept = gc__shade_await(worker->heap, words, kept, ref);
         }
         kept = gc__shade_sift(worker->heap, words, kept);
-        for (size_t k = 0; k < kept; k++) {
+        visitor->is_white |= kept != 0;
+        for (size_t k = 0; k < kept && !visitor->looks; k++) {
             uintptr_t oldest = gc__concurrent_await(worker, words[k]);
             if (oldest) gc__process_one(worker, oldest);
         }
@@ -12195,7 +12208,7 @@ GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, 
     }
     if (gc__barrier_watches()) {
         count = gc__part_clip(&concurrent->part, (uintptr_t)slot, (uintptr_t)slot + 8, gc__flags_bytes(flags), count, &first);
-        gc__enqueue_run(worker, gc__slot_at(slot, first, value), count, value);
+        gc__enqueue_run(concurrent, gc__slot_at(slot, first, value), count, value);
         return;
     }
     for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slot, i, value), value);
@@ -12217,7 +12230,7 @@ GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, siz
 GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__marker *marker = worker->heap->marker;
     bool may = gc__shade_may_trace(worker->heap, object);
-    gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false};
+    gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false, false, false};
     if (may) gc__object_trace(gc__traced_by(worker), object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
@@ -12226,8 +12239,16 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 
-/* The same for the whole object. Where barriers show pages, the rest of a large one is left for later, page by page, since a
-   collection waits for the marker. */
+/* Returns whether the marker has something to do for [from, to) of an object. Any worker may call it, as it changes nothing. */
+GC__FN bool gc__trace_part_look(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__concurrent_visitor looks = {{{gc__concurrent_visit}, worker, from, to, NULL}, false, false, true, false};
+    if (!gc__shade_may_trace(worker->heap, object)) return true;
+    gc__object_trace(&gc__traced, object, &looks.part.visitor);
+    return looks.waits || looks.has_entries || looks.is_white;
+}
+
+/* Calls the trace function of a whole object. Where barriers show pages, the rest of a large one is left for later, page by
+   page, since a collection waits for the marker. */
 GC__FN void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
     uintptr_t from = object, end = gc__barrier_watches() ? object + gc__object_bytes(object) : object;
     for (; end - from > GC__WHOLE_BYTES && gc__shade_push(worker->heap, &worker->heap->marker->pages, from);)
@@ -12243,8 +12264,8 @@ GC__FN void gc__trace_range(gc__worker *worker, uintptr_t object, uintptr_t from
 }
 
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
-   final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
-   it, the marker finds out whether there are any. */
+   final mark needs the weak entries and values outside the heap that the function reports, or, if the marker may not call
+   it, may report. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
@@ -12257,14 +12278,15 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
 
 /* Enqueues the slots that the object's trace function reports, or has another thread do so. */
 GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
-    bool marks = gc__is_concurrent(worker);
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE) && !marks) gc__shade_waits(worker, object);
+    bool marks = gc__is_concurrent(worker), shades = GC__UNLIKELY(worker->edges & GC__EDGES_SHADE) && !marks;
+    worker->has_more = shades && !gc__shade_may_trace(worker->heap, object);
     if (marks)
         gc__trace_concurrently(worker, object);
     else if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
     else
         gc__object_trace_all(worker, object);
+    if (shades && worker->has_more) gc__shade_waits(worker, object);
 }
 
 #if GC_HAS_MODEL
@@ -12464,6 +12486,12 @@ GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t en
     }
 }
 
+/* Returns whether the region's dirty cards lead to roots. A final mark evacuates some old regions, in which headers may be
+   forwarding words; what stays there is scanned when it is reached. */
+GC__FN bool gc__has_cards(const gc__region *region, int condemned) {
+    return region->generation > condemned && !region->verdict && (region->kind == GC__SMALL || region->kind == GC__LARGE);
+}
+
 #if GC_BUNDLE_SHIFT
 /* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; handles the bundle that has waited
    longest. */
@@ -12488,8 +12516,7 @@ GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *lis
             gc__region *region = gc__region_of(bundle);
             if (!gc__region_is_of(region, worker->heap)) continue;
             region = gc__region_first(region);
-            if (region->generation <= condemned) continue;
-            if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
+            if (!gc__has_cards(region, condemned)) continue;
             gc__bundle_clear(bundle);
             gc__bundle_prefetch(worker, bundle, list);
         }
@@ -12509,8 +12536,7 @@ GC__HOT size_t gc__count_dirty_bundles(void) {
 GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, worker->heap) || region->generation <= condemned) continue;
-        if (region->kind == GC__SMALL || region->kind == GC__LARGE)
+        if (gc__region_is_of(region, worker->heap) && gc__has_cards(region, condemned))
             gc__trace_cards_of(worker, region->base, gc__region_end(region), list);
     }
 }
@@ -12751,9 +12777,10 @@ GC__FN void gc__workers_open_marks(gc__workers *workers, const gc_heap *heap) {
 
 /* Prepares the workers for the collection. Returns false if there is no memory. */
 GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
+    workers->opened = gc__regions_used();
     for (unsigned i = 0; i < workers->count; i++) {
         gc__worker_thread *thread = &workers->threads[i];
-        if (!gc__words_reserve(&thread->live, gc__regions_used() << (GC_REGION_SHIFT - GC__STRIPE_SHIFT)) ||
+        if (!gc__words_reserve(&thread->live, workers->opened << (GC_REGION_SHIFT - GC__STRIPE_SHIFT)) ||
             !gc__words_reserve(&thread->refused, GC__REFUSED_RESERVE))
             return false;
     }
@@ -12816,8 +12843,10 @@ GC__HOT void gc__workers_merge_marks(gc__region *region) {
 /* Does so for all old regions, in the final mark. */
 GC__HOT void gc__workers_merge_old(const gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    size_t opened = heap->collector->workers->opened; /* what was copied beyond was marked then */
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
         size_t before = region->live_bytes;
+        if ((size_t)(region - gc__the_arena.regions) >= opened) continue;
         region->live_bytes = region->next_live_bytes;
         gc__workers_merge_marks(region);
         region->next_live_bytes = region->live_bytes;
@@ -13293,8 +13322,25 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Takes a page, or some consecutive ones of a region, and scans the marked objects there, or what they have of it. Returns
-   false if there is none. A trace function may go through all of a large object each time. */
+/* Scans the marked objects in some consecutive pages of a region, or what they have of them; or only looks whether there is
+   anything to do for them. A trace function may go through all of a large object each time. */
+GC__HOT bool gc__marker_scan_pages(gc_heap *heap, uintptr_t from, uintptr_t to, bool looks) {
+    const gc__region *region = gc__region_first(gc__region_of(from));
+    const uint64_t *starts = gc__region_marks(region), *marks = heap->marker->marks;
+    bool large = region->kind == GC__LARGE, found = false;
+    uintptr_t object = gc__bit_previous(starts, region->base, large ? region->base : from);
+    if (!object) object = gc__bit_next(starts, from, to);
+    for (; object < to && !found; object = large ? to : gc__bit_next(starts, object + GC_OBJECT_BYTES_MIN, to)) {
+        if (!gc__shade_bit(marks, object) || object + gc__object_bytes(object) <= from) continue;
+        if (GC_HAS_MODEL && looks)
+            found = gc__trace_part_look(&heap->marker->worker, object, from, to);
+        else
+            gc__scan_range(&heap->marker->worker, object, from, to);
+    }
+    return found;
+}
+
+/* Takes a page, or some consecutive ones of a region, and scans them. Returns false if there is none. */
 GC__HOT bool gc__marker_take_page(gc_heap *heap) {
     gc__words *pages = &heap->marker->pages;
     if (!GC__HAS_PAGES || !pages->count) return false;
@@ -13303,13 +13349,7 @@ GC__HOT bool gc__marker_take_page(gc_heap *heap) {
     while (pages->count && to - from < GC__PAGES_BYTES && gc__watched_end(pages->words[pages->count - 1]) == from &&
            pages->words[pages->count - 1] >= region->base)
         from = pages->words[--pages->count];
-    const uint64_t *starts = gc__region_marks(region), *marks = heap->marker->marks;
-    bool large = region->kind == GC__LARGE;
-    uintptr_t object = gc__bit_previous(starts, region->base, large ? region->base : from);
-    if (!object) object = gc__bit_next(starts, from, to);
-    for (; object < to; object = large ? to : gc__bit_next(starts, object + GC_OBJECT_BYTES_MIN, to))
-        if (gc__shade_bit(marks, object) && object + gc__object_bytes(object) > from)
-            gc__scan_range(&heap->marker->worker, object, from, to);
+    gc__marker_scan_pages(heap, from, to, false);
     return true;
 }
 
@@ -17727,6 +17767,7 @@ GC__HOT void gc__sweep_bounds(gc_heap *heap) {
 /* From this expected time on a trace is shared if the program asked for neither threads nor short pauses. */
 #define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS)
 #define GC__WORKERS_WORTH_BUNDLES 512       /* dirty bundles */
+#define GC__WORKERS_WORTH_PAGES 256         /* of write watch, in the last pauses of a cycle */
 #define GC__WORKERS_WORTH_HANDLES 16        /* segments of handles */
 #define GC__WORKERS_DEFAULT 16              /* threads, if the program does not set a number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
@@ -17876,6 +17917,7 @@ GC__COLD void gc__workers_enter(gc__worker *worker) {
     bool worth = gc__workers_is_worth(heap, plan->purpose, generation);
     if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))
         worth = gc__count_dirty_bundles() >= GC__WORKERS_WORTH_BUNDLES;
+    if (GC_HAS_MODEL && gc__is_last_of_marking(heap)) worth |= heap->marker->pages.count >= GC__WORKERS_WORTH_PAGES;
     if (!worth || !gc__workers_open(workers, worker)) worker->workers = NULL;
 }
 
@@ -17987,6 +18029,7 @@ GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, fal
 GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
+GC__FN void gc__marking_look_at_pages(gc__worker *worker) { (void)worker; }
 #else
 /* Marks, or decides what a remark has left; or, if nothing is being marked, finishes the work of the last cycle: clears
    stale regions, lists holes, and compacts the list of finalizers. The marker's lock is held. Returns false if nothing is
@@ -18151,6 +18194,38 @@ GC__FN bool gc__marking_left_little(const gc__worker *worker) {
     const gc_heap *heap = worker->heap;
     bool little = !heap->pause.degenerated && !heap->pause.waiting_objects && !worker->overflowed;
     return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test.collectors;
+}
+
+#define GC__UNIT_PAGES ((size_t)16)
+
+GC__FN void gc__pages_unit(void *context, size_t unit) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__words *pages = &heap->marker->pages;
+    size_t end = gc__min((unit + 1) * GC__UNIT_PAGES, pages->count);
+    for (size_t i = unit * GC__UNIT_PAGES; i < end;) {
+        size_t first = i;
+        uintptr_t from = pages->words[i], to = gc__watched_end(from);
+        uintptr_t most = gc__region_end(gc__region_first(gc__region_of(from)));
+        for (i++; i < end && pages->words[i] == to && to < most; i++) to = gc__watched_end(to);
+        bool found = gc__marker_scan_pages(heap, from, to, true);
+        for (; !found && first < i; first++) pages->words[first] = 0;
+    }
+}
+
+/* Drops pages that lead only to marked objects, as most written ones do, before the marker's last pause scans them: that is
+   shared by all workers. */
+GC__FN void gc__marking_look_at_pages(gc__worker *worker) {
+    gc_heap *heap = worker->heap;
+    gc__words *pages = &heap->marker->pages;
+    size_t count = pages->count;
+    if (!GC_HAS_MODEL || !GC__HAS_PAGES || !gc__workers_of(worker) || !gc__barrier_watches()) return;
+    if (!gc__is_last_of_marking(heap) || !gc__heap_is_marking(heap)) return;
+    while (heap->marker->seen.count) gc__marker_take_seen(heap); /* which the pages refer to */
+    gc__fifo_drain(&heap->marker->worker);
+    gc__workers_each(worker, (count + GC__UNIT_PAGES - 1) / GC__UNIT_PAGES, gc__pages_unit, heap);
+    pages->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (pages->words[i]) pages->words[pages->count++] = pages->words[i];
 }
 
 /* Traces the old generation in the final mark, after a trace like that of a young collection: it is condemned with

@@ -1606,6 +1606,7 @@ GC__HOT void gc__waits_fixpoint(gc__worker *worker) {
         if (rounds++ < GC__WAITS_ROUNDS || !gc__waits_index(worker)) more |= gc__waits_round(worker);
         gc__waits_drain(worker);
         more |= gc__waits_trace_ready(worker);
+        more |= worker->cycle->entries.waited < worker->cycle->entries.words.count; /* either has met more tables */
     }
 }
 

@@ -21,7 +21,7 @@ typedef enum gc_weak_kind {
    heap, a tagged number) never dies. */
 typedef struct gc_weak_entries {
     void *keys;   /* the first entry's key */
-    void *values; /* the first entry's value, if there are pairs */
+    void *values; /* the first entry's value, if there are pairs; in the object or off the heap, as the keys are */
     size_t count;
     size_t entry_bytes; /* from one entry to the next, a multiple of 8; 0: a slot, or of pairs two */
     gc_weak_kind kind;

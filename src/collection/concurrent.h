@@ -76,6 +76,7 @@ GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, fal
 GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
+GC__FN void gc__marking_look_at_pages(gc__worker *worker) { (void)worker; }
 #else
 /* Marks, or decides what a remark has left; or, if nothing is being marked, finishes the work of the last cycle: clears
    stale regions, lists holes, and compacts the list of finalizers. The marker's lock is held. Returns false if nothing is
@@ -240,6 +241,38 @@ GC__FN bool gc__marking_left_little(const gc__worker *worker) {
     const gc_heap *heap = worker->heap;
     bool little = !heap->pause.degenerated && !heap->pause.waiting_objects && !worker->overflowed;
     return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test.collectors;
+}
+
+#define GC__UNIT_PAGES ((size_t)16)
+
+GC__FN void gc__pages_unit(void *context, size_t unit) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__words *pages = &heap->marker->pages;
+    size_t end = gc__min((unit + 1) * GC__UNIT_PAGES, pages->count);
+    for (size_t i = unit * GC__UNIT_PAGES; i < end;) {
+        size_t first = i;
+        uintptr_t from = pages->words[i], to = gc__watched_end(from);
+        uintptr_t most = gc__region_end(gc__region_first(gc__region_of(from)));
+        for (i++; i < end && pages->words[i] == to && to < most; i++) to = gc__watched_end(to);
+        bool found = gc__marker_scan_pages(heap, from, to, true);
+        for (; !found && first < i; first++) pages->words[first] = 0;
+    }
+}
+
+/* Drops pages that lead only to marked objects, as most written ones do, before the marker's last pause scans them: that is
+   shared by all workers. */
+GC__FN void gc__marking_look_at_pages(gc__worker *worker) {
+    gc_heap *heap = worker->heap;
+    gc__words *pages = &heap->marker->pages;
+    size_t count = pages->count;
+    if (!GC_HAS_MODEL || !GC__HAS_PAGES || !gc__workers_of(worker) || !gc__barrier_watches()) return;
+    if (!gc__is_last_of_marking(heap) || !gc__heap_is_marking(heap)) return;
+    while (heap->marker->seen.count) gc__marker_take_seen(heap); /* which the pages refer to */
+    gc__fifo_drain(&heap->marker->worker);
+    gc__workers_each(worker, (count + GC__UNIT_PAGES - 1) / GC__UNIT_PAGES, gc__pages_unit, heap);
+    pages->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (pages->words[i]) pages->words[pages->count++] = pages->words[i];
 }
 
 /* Traces the old generation in the final mark, after a trace like that of a young collection: it is condemned with

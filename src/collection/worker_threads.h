@@ -9,6 +9,7 @@
 /* From this expected time on a trace is shared if the program asked for neither threads nor short pauses. */
 #define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS)
 #define GC__WORKERS_WORTH_BUNDLES 512       /* dirty bundles */
+#define GC__WORKERS_WORTH_PAGES 256         /* of write watch, in the last pauses of a cycle */
 #define GC__WORKERS_WORTH_HANDLES 16        /* segments of handles */
 #define GC__WORKERS_DEFAULT 16              /* threads, if the program does not set a number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
@@ -158,6 +159,7 @@ GC__COLD void gc__workers_enter(gc__worker *worker) {
     bool worth = gc__workers_is_worth(heap, plan->purpose, generation);
     if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))
         worth = gc__count_dirty_bundles() >= GC__WORKERS_WORTH_BUNDLES;
+    if (GC_HAS_MODEL && gc__is_last_of_marking(heap)) worth |= heap->marker->pages.count >= GC__WORKERS_WORTH_PAGES;
     if (!worth || !gc__workers_open(workers, worker)) worker->workers = NULL;
 }
 

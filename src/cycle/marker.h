@@ -162,8 +162,25 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Takes a page, or some consecutive ones of a region, and scans the marked objects there, or what they have of it. Returns
-   false if there is none. A trace function may go through all of a large object each time. */
+/* Scans the marked objects in some consecutive pages of a region, or what they have of them; or only looks whether there is
+   anything to do for them. A trace function may go through all of a large object each time. */
+GC__HOT bool gc__marker_scan_pages(gc_heap *heap, uintptr_t from, uintptr_t to, bool looks) {
+    const gc__region *region = gc__region_first(gc__region_of(from));
+    const uint64_t *starts = gc__region_marks(region), *marks = heap->marker->marks;
+    bool large = region->kind == GC__LARGE, found = false;
+    uintptr_t object = gc__bit_previous(starts, region->base, large ? region->base : from);
+    if (!object) object = gc__bit_next(starts, from, to);
+    for (; object < to && !found; object = large ? to : gc__bit_next(starts, object + GC_OBJECT_BYTES_MIN, to)) {
+        if (!gc__shade_bit(marks, object) || object + gc__object_bytes(object) <= from) continue;
+        if (GC_HAS_MODEL && looks)
+            found = gc__trace_part_look(&heap->marker->worker, object, from, to);
+        else
+            gc__scan_range(&heap->marker->worker, object, from, to);
+    }
+    return found;
+}
+
+/* Takes a page, or some consecutive ones of a region, and scans them. Returns false if there is none. */
 GC__HOT bool gc__marker_take_page(gc_heap *heap) {
     gc__words *pages = &heap->marker->pages;
     if (!GC__HAS_PAGES || !pages->count) return false;
@@ -172,13 +189,7 @@ GC__HOT bool gc__marker_take_page(gc_heap *heap) {
     while (pages->count && to - from < GC__PAGES_BYTES && gc__watched_end(pages->words[pages->count - 1]) == from &&
            pages->words[pages->count - 1] >= region->base)
         from = pages->words[--pages->count];
-    const uint64_t *starts = gc__region_marks(region), *marks = heap->marker->marks;
-    bool large = region->kind == GC__LARGE;
-    uintptr_t object = gc__bit_previous(starts, region->base, large ? region->base : from);
-    if (!object) object = gc__bit_next(starts, from, to);
-    for (; object < to; object = large ? to : gc__bit_next(starts, object + GC_OBJECT_BYTES_MIN, to))
-        if (gc__shade_bit(marks, object) && object + gc__object_bytes(object) > from)
-            gc__scan_range(&heap->marker->worker, object, from, to);
+    gc__marker_scan_pages(heap, from, to, false);
     return true;
 }
 

@@ -62,6 +62,12 @@ GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t en
     }
 }
 
+/* Returns whether the region's dirty cards lead to roots. A final mark evacuates some old regions, in which headers may be
+   forwarding words; what stays there is scanned when it is reached. */
+GC__FN bool gc__has_cards(const gc__region *region, int condemned) {
+    return region->generation > condemned && !region->verdict && (region->kind == GC__SMALL || region->kind == GC__LARGE);
+}
+
 #if GC_BUNDLE_SHIFT
 /* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; handles the bundle that has waited
    longest. */
@@ -86,8 +92,7 @@ GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *lis
             gc__region *region = gc__region_of(bundle);
             if (!gc__region_is_of(region, worker->heap)) continue;
             region = gc__region_first(region);
-            if (region->generation <= condemned) continue;
-            if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
+            if (!gc__has_cards(region, condemned)) continue;
             gc__bundle_clear(bundle);
             gc__bundle_prefetch(worker, bundle, list);
         }
@@ -107,8 +112,7 @@ GC__HOT size_t gc__count_dirty_bundles(void) {
 GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, worker->heap) || region->generation <= condemned) continue;
-        if (region->kind == GC__SMALL || region->kind == GC__LARGE)
+        if (gc__region_is_of(region, worker->heap) && gc__has_cards(region, condemned))
             gc__trace_cards_of(worker, region->base, gc__region_end(region), list);
     }
 }

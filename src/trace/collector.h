@@ -82,6 +82,7 @@ typedef struct gc__pace {
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
     size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
+    size_t full_used_bytes;            /* what the last stopped one left in use, holes included */
     size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* CPU time for each MiB that a young collection condemns; 0: not known yet */
@@ -219,3 +220,5 @@ GC__FN int gc__roots_generation(const gc_heap *heap) {
 GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
 /* Returns whether a remark of a concurrent cycle follows the collection that runs, in the same pause. */
 GC__FN bool gc__is_remark(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__REMARK; }
+/* Returns whether the marker does what is left in this pause. */
+GC__FN bool gc__is_last_of_marking(const gc_heap *heap) { return gc__is_mark_end(heap) || gc__is_remark(heap); }

@@ -135,9 +135,10 @@ GC__FN void gc__workers_open_marks(gc__workers *workers, const gc_heap *heap) {
 
 /* Prepares the workers for the collection. Returns false if there is no memory. */
 GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
+    workers->opened = gc__regions_used();
     for (unsigned i = 0; i < workers->count; i++) {
         gc__worker_thread *thread = &workers->threads[i];
-        if (!gc__words_reserve(&thread->live, gc__regions_used() << (GC_REGION_SHIFT - GC__STRIPE_SHIFT)) ||
+        if (!gc__words_reserve(&thread->live, workers->opened << (GC_REGION_SHIFT - GC__STRIPE_SHIFT)) ||
             !gc__words_reserve(&thread->refused, GC__REFUSED_RESERVE))
             return false;
     }
@@ -200,8 +201,10 @@ GC__HOT void gc__workers_merge_marks(gc__region *region) {
 /* Does so for all old regions, in the final mark. */
 GC__HOT void gc__workers_merge_old(const gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    size_t opened = heap->collector->workers->opened; /* what was copied beyond was marked then */
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
         size_t before = region->live_bytes;
+        if ((size_t)(region - gc__the_arena.regions) >= opened) continue;
         region->live_bytes = region->next_live_bytes;
         gc__workers_merge_marks(region);
         region->next_live_bytes = region->live_bytes;

@@ -103,6 +103,9 @@ GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries
     bool value = gc__flags_value(entries->flags), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * entries->entry_bytes;
     if (!entries->count) return;
+    if (GC__UNLIKELY(gc__in_arena((uintptr_t)entries->keys) != gc__in_arena((uintptr_t)entries->values)))
+        gc__fatal(&worker->heap->options, "keys or values of the weak entries of `%s` are in the object, and the others are not: "
+                                          "keep both there, or both in a buffer", gc__object_name(gc__traced));
     gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8,
                      entries->flags & (unsigned)GC_SLOT_OWNED);
     if (many) gc__lock_take(&worker->workers->space);
@@ -156,6 +159,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     bool value = gc__flags_value(flags);
     uintptr_t object = *gc__traced_by(worker);
     if (GC__UNLIKELY(((uintptr_t)slot ^ object) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
+        worker->has_more |= !gc__in_arena((uintptr_t)slot);
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
             return;
@@ -372,6 +376,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
 typedef struct gc__concurrent_visitor {
     gc__part_visitor part;
     bool waits, has_entries;
+    bool looks, is_white; /* only finds out whether a slot refers to an object that is not marked */
 } gc__concurrent_visitor;
 
 /* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
@@ -385,7 +390,8 @@ GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
 
 /* Enqueues the slots concurrently, in a heap without evacuation candidates. As most of an array's referents may be marked,
    their memory is not fetched before that is known. */
-GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bool value) {
+GC__FN void gc__enqueue_run(gc__concurrent_visitor *visitor, gc_word *slots, size_t count, bool value) {
+    gc__worker *worker = visitor->part.worker;
     uintptr_t words[GC__RUN];
     for (size_t i = 0, kept = 0; i < count; kept = 0) {
         for (size_t end = gc__min(count, i + GC__RUN); i < end; i++) {
@@ -395,7 +401,8 @@ GC__FN void gc__enqueue_run(gc__worker *worker, gc_word *slots, size_t count, bo
             if (!torn) kept = gc__shade_await(worker->heap, words, kept, ref);
         }
         kept = gc__shade_sift(worker->heap, words, kept);
-        for (size_t k = 0; k < kept; k++) {
+        visitor->is_white |= kept != 0;
+        for (size_t k = 0; k < kept && !visitor->looks; k++) {
             uintptr_t oldest = gc__concurrent_await(worker, words[k]);
             if (oldest) gc__process_one(worker, oldest);
         }
@@ -419,7 +426,7 @@ GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, 
     }
     if (gc__barrier_watches()) {
         count = gc__part_clip(&concurrent->part, (uintptr_t)slot, (uintptr_t)slot + 8, gc__flags_bytes(flags), count, &first);
-        gc__enqueue_run(worker, gc__slot_at(slot, first, value), count, value);
+        gc__enqueue_run(concurrent, gc__slot_at(slot, first, value), count, value);
         return;
     }
     for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slot, i, value), value);
@@ -441,7 +448,7 @@ GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, siz
 GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__marker *marker = worker->heap->marker;
     bool may = gc__shade_may_trace(worker->heap, object);
-    gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false};
+    gc__concurrent_visitor concurrent = {{{gc__concurrent_visit}, worker, from, to, NULL}, !may, false, false, false};
     if (may) gc__object_trace(gc__traced_by(worker), object, &concurrent.part.visitor);
     if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
@@ -450,8 +457,16 @@ GC__OUT_OF_LINE void gc__trace_part_concurrently(gc__worker *worker, uintptr_t o
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 
-/* The same for the whole object. Where barriers show pages, the rest of a large one is left for later, page by page, since a
-   collection waits for the marker. */
+/* Returns whether the marker has something to do for [from, to) of an object. Any worker may call it, as it changes nothing. */
+GC__FN bool gc__trace_part_look(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__concurrent_visitor looks = {{{gc__concurrent_visit}, worker, from, to, NULL}, false, false, true, false};
+    if (!gc__shade_may_trace(worker->heap, object)) return true;
+    gc__object_trace(&gc__traced, object, &looks.part.visitor);
+    return looks.waits || looks.has_entries || looks.is_white;
+}
+
+/* Calls the trace function of a whole object. Where barriers show pages, the rest of a large one is left for later, page by
+   page, since a collection waits for the marker. */
 GC__FN void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
     uintptr_t from = object, end = gc__barrier_watches() ? object + gc__object_bytes(object) : object;
     for (; end - from > GC__WHOLE_BYTES && gc__shade_push(worker->heap, &worker->heap->marker->pages, from);)
@@ -467,8 +482,8 @@ GC__FN void gc__trace_range(gc__worker *worker, uintptr_t object, uintptr_t from
 }
 
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
-   final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
-   it, the marker finds out whether there are any. */
+   final mark needs the weak entries and values outside the heap that the function reports, or, if the marker may not call
+   it, may report. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
@@ -481,14 +496,15 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
 
 /* Enqueues the slots that the object's trace function reports, or has another thread do so. */
 GC__FN void gc__scan_traced(gc__worker *worker, uintptr_t object) {
-    bool marks = gc__is_concurrent(worker);
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE) && !marks) gc__shade_waits(worker, object);
+    bool marks = gc__is_concurrent(worker), shades = GC__UNLIKELY(worker->edges & GC__EDGES_SHADE) && !marks;
+    worker->has_more = shades && !gc__shade_may_trace(worker->heap, object);
     if (marks)
         gc__trace_concurrently(worker, object);
     else if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
     else
         gc__object_trace_all(worker, object);
+    if (shades && worker->has_more) gc__shade_waits(worker, object);
 }
 
 #if GC_HAS_MODEL

@@ -183,21 +183,22 @@ GC__FN bool gc__shade_is_sound(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
-/* Appends the word to those that will be looked at together, if an object that is being marked may be there. Returns how
-   many there are then. */
+/* Appends the word to those that will be looked at together, if an object that is being marked may be there, in any heap.
+   Returns how many there are then. */
 GC__INLINED size_t gc__shade_await(const gc_heap *heap, uintptr_t *words, size_t count, uintptr_t word) {
-    if (!gc__shade_is_sound(heap, word)) return count;
+    if (word & 7 || !gc__is_marking(word)) return count;
     __builtin_prefetch(&heap->marker->marks[gc__mark_index(word) >> 6], 1);
     words[count] = word;
     return count + 1;
 }
 
-/* Drops those words that refer to marked objects, as most do, and prefetches the others. Returns how many are left. */
+/* Drops those words that refer to marked objects, as most do, or to other heaps, and prefetches the others. Returns how many
+   are left. */
 GC__INLINED size_t gc__shade_sift(const gc_heap *heap, uintptr_t *words, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         uintptr_t word = words[i];
-        if (gc__shade_bit(heap->marker->marks, word)) continue;
+        if (gc__shade_bit(heap->marker->marks, word) || !gc__region_is_of(gc__region_of(word), heap)) continue;
         __builtin_prefetch((const void *)word);
         __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(word) >> 6]);
         words[kept++] = word;

@@ -78,6 +78,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
+    bool has_more;   /* the traced object has reported weak entries, or slots that are not on the heap */
     bool traces_all; /* a trace function is called for all of its object */
     uintptr_t *traced; /* GC_HAS_MODEL: gc__traced, for which a library must call a function, while the mark stack is drained */
     gc__tracer tracer;

@@ -71,6 +71,7 @@ typedef struct gc__workers {
     gc_heap *heap;
     void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: the run traces */
     void *job_context;
+    size_t opened;  /* regions of the arena when the collection began, for which the workers have counters */
     unsigned count; /* threads, including the one that collects */
     unsigned most;  /* the most threads that work: processors may have been taken away */
     bool fits;      /* atomic: each thread may have a processor to itself, so waiting threads poll for a while */

@@ -91,6 +91,8 @@ typedef struct table {
 
 static node tombstone;
 
+static node **split; /* where values are instead, in a test of misuse */
+
 static entry *entries_of(table *t) { return t->outside ? t->outside : t->inside; }
 
 static void table_trace(void *object, gc_visitor *visitor) {
@@ -100,6 +102,7 @@ static void table_trace(void *object, gc_visitor *visitor) {
     entries.flags = t->flags | (t->outside ? GC_SLOT_OWNED : 0);
     entries.cleared_key = (uintptr_t)&tombstone;
     entries.cleared_count = &t->cleared;
+    if (split) entries.values = split;
     gc_visit_weak(visitor, &entries);
 }
 static void table_end(gc_thread *thread, void *object) {
@@ -412,6 +415,50 @@ static void visited(void) {
     is(visited_weak, 20, "with a flag");
 }
 
+/* Dependent handles lead to one another, and the last one, when the trace goes over to an index of keys, to a table. */
+static void table_behind_a_chain(void) {
+    enum { CHAIN = 12 };
+    for (int length = 1; length < CHAIN; length++) {
+        pairs *table = gc_new_array(gc, &pairs_type, 1);
+        node *first = NULL, *key = NULL, *last = NULL;
+        gc_handle chain[CHAIN], weak;
+        GC_ROOTS(gc, table, first, key, last);
+        key = new_node(1), first = last = new_node(2);
+        {
+            node *value = new_node(3);
+            gc_store(gc, &table->items[0].key, key), gc_store(gc, &table->items[0].value, value);
+            weak = gc_handle_create(heap, GC_HANDLE_WEAK, value);
+        }
+        for (int i = 0; i < length; i++) {
+            chain[i] = gc_handle_create_dependent(heap, last, NULL);
+            last = i < length - 1 ? new_node(4) : NULL;
+            gc_handle_set_dependent(chain[i], last ? (void *)last : (void *)table);
+        }
+        table = NULL;
+        gc_collect(heap, length % 3, 0);
+        const node *value = gc_handle_get(weak);
+        is(value ? value->value : 0, 3, "a value of a table behind a chain of %d dependents", length);
+        for (int i = 0; i < length; i++) gc_handle_destroy(heap, chain[i]);
+        gc_handle_destroy(heap, weak);
+    }
+}
+
+static void split_entries(void *unused) {
+    (void)unused;
+    begin(NULL);
+    table *t = new_table(GC_WEAK_EPHEMERONS, 1, false);
+    GC_ROOTS(gc, t);
+    split = calloc(1, sizeof *split);
+    full();
+}
+
+static void refused_entries(void) {
+    char text[1024];
+    int status = tap_child(split_entries, NULL, text, sizeof text);
+    ok(status, "entries of which one half is elsewhere end the program");
+    has(text, "keep both there, or both in a buffer", "with a remedy");
+}
+
 int main(void) {
     run(kinds, (gc_options){0});
     run(kinds, (gc_options){.non_moving = true});
@@ -425,6 +472,10 @@ int main(void) {
     run(finalized_keys, (gc_options){.test.scarce_memory = true});
     run(tables_of_the_host, (gc_options){.scan_roots = scan_own});
     run(visited, (gc_options){0});
+    run(table_behind_a_chain, (gc_options){0});
+    run(table_behind_a_chain, (gc_options){.collector_threads = 3, .test.collectors = 5});
+    run(table_behind_a_chain, (gc_options){.test.scarce_memory = true});
+    refused_entries();
     run(tables_of_all_kinds, (gc_options){0});
     run(tables_of_all_kinds, (gc_options){.non_moving = true});
     run(tables_of_all_kinds, (gc_options){.non_generational = true});
