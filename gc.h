@@ -7089,8 +7089,24 @@ GC__FN void gc__large_uncommit_all(gc_heap *heap) {
             if (region->kind == GC__LARGE) gc__large_uncommit(heap, region);
 }
 
-/* Returns whether `bytes` more may be used; false with gc__fail. */
+/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
+   other memory. */
+GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+
+/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
+GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+    heap->limit_is_open = false;
+    heap->limit_is_share = !bytes && share;
+    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
+    heap->options.heap_bytes_max = bytes;
+    __atomic_store_n(&heap->limit_bytes, bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes, __ATOMIC_RELAXED);
+}
+
+/* Returns whether `bytes` more may be used; false with gc__fail. A container's limit is read once the heap has grown a
+   little, which takes longer than creating a heap. */
 GC__COLD bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+    bool grows = heap->limit_is_open && gc__held_bytes(heap) + gc__external_bytes(heap) + bytes >= GC__SMALL_HEAP_BYTES;
+    if (grows && !heap->collecting) gc__limit_set(heap, 0, gc__container_share());
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
     if (needed > gc__bytes_left(heap)) gc__large_uncommit_all(heap);
@@ -7221,7 +7237,7 @@ GC__COLD void gc__heap_uncommit(gc_heap *heap) {
 GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
     size_t clean;
     gc__region *region =
-        gc__heap_has_room(heap, GC_REGION_BYTES) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
+        gc__heap_has_room(heap, GC_REGION_BYTES + gc__table_bytes(1, 0)) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
     if (region) gc__heap_note_held(heap);
     return region;
 }
@@ -7229,7 +7245,8 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
 /* Takes as many regions as one large object of `bytes` needs. Returns NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
     size_t clean, span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-    gc__region *region = gc__heap_has_room(heap, gc__page_end(bytes)) ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
+    bool fits = gc__heap_has_room(heap, gc__page_end(bytes) + gc__table_bytes(span, span));
+    gc__region *region = fits ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
     if (!region) return NULL;
     region->kind = GC__LARGE;
     region->top = region->base + bytes;
@@ -14229,7 +14246,8 @@ GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
 /* Returns the largest nursery: half of that growth, so that it stays in proportion to the live bytes. */
 GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2], limit = heap->options.heap_bytes_max;
-    size_t most = gc__min(gc__growth_of(heap, gc__max(old, heap->full_bytes)) / 2, GC__NURSERY_MAX);
+    size_t live = gc__max(old, heap->full_bytes) + gc__external_bytes(heap);
+    size_t most = gc__min(gc__growth_of(heap, live) / 2, GC__NURSERY_MAX);
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
@@ -14505,9 +14523,9 @@ GC__COLD void gc__pace_survival(gc_heap *heap, int generation) {
     if (generation == 2) gc__pace_survival_old(heap, survivors[2]);
 }
 
-/* Returns the nursery of a heap without generations: a share of its live bytes. */
+/* Returns the nursery of a heap without generations: a share of its live bytes, with those off the heap. */
 GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
-    size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes);
+    size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes + gc__external_bytes(heap));
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
@@ -14692,6 +14710,7 @@ GC__COLD void gc__pace_full(gc_heap *heap) {
     heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
     if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
     gc__pace_room(heap);
+    if (!gc__is_mark_end(heap)) heap->pace->full_used_bytes = gc__bytes_in_use(heap);
     if (!heap->collection.compacting)
         heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
     gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
@@ -14856,11 +14875,12 @@ GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
 }
 
 /* Returns whether the heap exceeds its goal so much, because of holes that are too small, that it had better be
-   compacted with the world stopped. */
+   compacted with the world stopped: not if that has left as much, because of pins or objects that never move. */
 GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
-    return gc__fills_holes(heap) && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+    size_t left = heap->pace->full_used_bytes + gc__growth_due(heap) / 2;
+    return gc__fills_holes(heap) && gc__bytes_in_use(heap) > gc__max(heap->goal_bytes + heap->goal_bytes / 2, left);
 }
-/* The limit of a heap: its value, the room for handles and finalizers, and the GC overhead limit. What an allocation does
+/* The limit of a heap: its least value, the room for handles and finalizers, and the GC overhead limit. What an allocation does
    that meets the limit comes with allocation.
 
    Functions that make handles or pairs of objects and finalizers never collect, and never wait for the heap's lock, since
@@ -14876,19 +14896,6 @@ GC__COLD bool gc__limit_is_least(size_t bytes) {
              "smaller GC_REGION_SHIFT",
              bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
     return false;
-}
-
-/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
-   other memory. */
-GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
-
-/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
-GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
-    heap->limit_is_open = false;
-    heap->limit_is_share = !bytes && share;
-    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
-    heap->options.heap_bytes_max = bytes;
-    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
 #define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
@@ -14989,6 +14996,7 @@ GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent)
 /* The events that may call for a collection. */
 typedef enum gc__event {
     GC__NURSERY_SPENT,     /* a mutator has spent its budget */
+    GC__REGION_WANTED,     /* an allocation has found no region */
     GC__YOUNG_FREED_NONE,  /* an allocation has found no region, nor one after a young collection */
     GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
     GC__PAUSED_LAST = GC__MARKER_DONE, /* a paused heap heeds only those that follow */
@@ -15055,8 +15063,8 @@ GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     return full || (grown && gc__marking_is_short(heap)) || old + gc__marking_reserve(heap) >= heap->pace->full_threshold;
 }
 
-/* Decides what follows a spent nursery. Returns false if the nursery grows instead. */
-GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
+/* Decides what follows a spent nursery, or one that ends early. Returns false if a spent one grows instead. */
+GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request, bool is_spent) {
     int generation = gc__pace_generation(heap);
     gc_degenerated point = gc__heap_is_marking(heap) ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
     if (gc__heap_is_marking(heap) && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
@@ -15071,7 +15079,7 @@ GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
         if (no_use) request->degenerated = GC_DEGENERATED_HOLES;
         return true;
     }
-    if (gc__pace_waits(heap, generation)) {
+    if (is_spent && gc__pace_waits(heap, generation)) {
         gc__count(&heap->budget_bytes, gc__pace_step(heap));
         return false;
     }
@@ -15110,7 +15118,8 @@ GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *reque
         return false;
     }
     switch (event) {
-    case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
+    case GC__NURSERY_SPENT:
+    case GC__REGION_WANTED: return gc__next_for_nursery(heap, request, event == GC__NURSERY_SPENT);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
     case GC__MARKER_DONE:
     case GC__STEP_DONE: *request = gc__request_when_done(heap, heap->marker->reason); break;
@@ -16389,6 +16398,13 @@ GC__COLD void gc__pause_keep(gc_heap *heap) {
 GC__COLD void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
     heap->stats.pause_total_ns += gc__ns_since(ended_ns, began_ns);
     gc__pauses_note(heap->pauses, began_ns, ended_ns);
+}
+
+/* Records a wait after which no collection has come. */
+GC__COLD void gc__pauses_waited(gc_heap *heap) {
+    uint64_t now = gc__os_now_ns();
+    gc__pauses_note_wait(heap, gc__ns_since(now, heap->pauses->help_ns), now);
+    heap->pauses->help_ns = 0;
 }
 
 /* Ends the record of a pause; the threads are about to go on. woken_ns is when the marker's thread was about to go
@@ -18476,6 +18492,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__trace_candidates(worker);
     if (gc__heap_is_marking(heap)) gc__marker_empty_buffer(heap);
     gc__stores_forget(heap);
+    gc__marking_look_at_pages(worker);
     gc__marking_trace_old(worker, condemned);
     gc__trace_ambiguous(worker, condemned);
     gc__phase_begin(heap, GC_PHASE_HANDLES);
@@ -18518,8 +18535,6 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     if (gc__verify_of(heap) & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
-    /* A container's limit is read once the heap has grown a little, which takes longer than creating a heap. */
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
     if (generation == 2) gc__marking_resolve(heap, true);
     gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
@@ -18628,9 +18643,10 @@ GC__FN void gc__marking_end_done(gc_heap *heap) {
 
 /* Ends a cycle whose marking is done if all threads are in preemptive mode, as in a server that waits for requests.
    Otherwise a mutator ends it at a safe point or when it has spent its window: a host that suspends threads itself
-   does not know the marker's thread. The heap's lock is held. */
+   does not know the marker's thread. A paused heap is left alone. The heap's lock is held. */
 GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
     bool asks = heap->options.suspend != NULL;
+    if (heap->is_paused) return;
     for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
         asks = gc__is_cooperative(thread);
     if (!asks) {
@@ -18676,11 +18692,13 @@ GC__COLD void gc__marking_close(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
-   lock is held. */
-GC__FN void gc__collect_nursery(gc_heap *heap) {
+/* Collects what is due after a nursery has been spent, or for a mutator that finds no region; before that the mutator
+   waits for a late marker. Returns whether it did. The heap's lock is held. */
+GC__FN bool gc__collect_nursery(gc_heap *heap, gc__event event) {
     if (gc__heap_is_marking(heap) && heap->marker->has_thread) gc__marking_await_before(heap);
-    gc__collect_for(heap, GC__NURSERY_SPENT);
+    if (gc__collect_for(heap, event)) return true;
+    if (heap->pauses->help_ns) gc__pauses_waited(heap);
+    return false;
 }
 
 /* Returns whether the nursery is spent, by its bytes or by its remembered slots, once an object of `large` bytes is
@@ -18695,15 +18713,13 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     bool again = heap->collection.number != before || (!gc__stores_enough(heap) && gc__marking_await_quantum(heap));
-    if (!again) gc__collect_nursery(heap);
+    if (!again) gc__collect_nursery(heap, GC__NURSERY_SPENT);
     gc__heap_unlock(heap);
 }
 
 /* Ends the nursery early, if that helps, for a mutator that finds no region. Returns whether it did. */
 GC__FN bool gc__collect_for_region(gc_heap *heap) {
-    bool ends = gc__next_ends_nursery(heap);
-    if (ends) gc__collect_nursery(heap);
-    return ends;
+    return gc__next_ends_nursery(heap) && gc__collect_nursery(heap, GC__REGION_WANTED);
 }
 
 /* Makes a mutator that finds no region while objects are being marked wait for the marker, for as long as the goal
@@ -18729,9 +18745,11 @@ GC__FN void gc__collect_before_marking(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Returns whether a generation has spent enough of its budget for an optional collection of it. */
-GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
-    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
+/* Returns whether a generation has spent enough of its budget for an optional collection of it. Without generations, the
+   nursery is by how much the heap may grow. */
+GC__COLD bool gc__worth_collecting(const gc_heap *heap, int generation) {
+    if (heap->options.non_generational) return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4 * 3;
+    if (generation == 2) return gc__grown_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
     if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
@@ -19038,12 +19056,17 @@ GC__COLD bool gc__compact_once(gc_heap *heap, const gc__request *request) {
     return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
 }
 
-/* Compacts the heap for an object of `bytes` bytes. Returns whether that gained enough. If copies did not find the
-   room that holes should have had for them, it tries again with few copies, to large holes. */
-GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
+/* Compacts the heap for an object of `bytes` bytes. Returns whether that gained enough, or another thread has compacted since
+   collection `before`. If copies did not find the room that holes should have had for them, it tries again with few copies,
+   to large holes. */
+GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes, uint64_t before) {
     gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
     request.room_for = bytes;
     gc__world_stop(heap);
+    if (heap->collector->finished_compacting > before) {
+        gc__world_resume(heap);
+        return true;
+    }
     uint64_t failures = heap->stats.evacuation_failures;
     bool gained = gc__compact_once(heap, &request);
     request.large_holes_only = true;
@@ -19059,8 +19082,8 @@ GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
 }
 
 /* Compacts; or slides, once, if that gains nothing and holes have room for `bytes`. Returns whether either helped. */
-GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
-    if (gc__compact_for_room(heap, SIZE_MAX)) return true;
+GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed, uint64_t before) {
+    if (gc__compact_for_room(heap, SIZE_MAX, before)) return true;
     gc__world_stop(heap);
     bool slides = !*packed && gc__is_worth_sliding(heap, bytes);
     if (slides) gc__collect_at_limit(heap, GC__SLIDE);
@@ -19085,7 +19108,7 @@ GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
     bool packed = false;
     gc__collect_at_limit(heap, GC__FULL);
     while (!gc__heap_has_room(heap, bytes))
-        if (!gc__compact_or_slide(heap, bytes, &packed)) break;
+        if (!gc__compact_or_slide(heap, bytes, &packed, heap->collection.number)) break;
     bool fits = gc__heap_has_room(heap, bytes) || (gc__reserve_give(heap) && gc__heap_has_room(heap, bytes));
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;
@@ -19101,8 +19124,8 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
 }
 
 /* The first step: a young collection if that may be enough, waiting for a marking, and a full collection. Sets *ends if
-   the overhead limit is met. */
-GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, unsigned kind, bool *ends) {
+   the overhead limit is met, and *last to the last collection before the step failed. */
+GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, unsigned kind, bool *ends, uint64_t *last) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__overhead spent;
@@ -19117,6 +19140,7 @@ GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, uns
     bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
     if (marks || heap->collection.number == before + young) gc__collect_for(heap, GC__LIMIT_MET);
     *ends = overhead && gc__overhead_fails(heap, &spent);
+    *last = heap->collection.number;
     gc__heap_unlock(heap);
     return *ends ? NULL : gc__allocate_try(thread, bytes, kind);
 }
@@ -19127,13 +19151,15 @@ GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, uns
 GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     bool ends = false, packed = false;
-    void *object = gc__allocate_collecting_once(thread, bytes, kind, &ends);
+    uint64_t last = 0;
+    void *object = gc__allocate_collecting_once(thread, bytes, kind, &ends, &last);
     if (object || ends) return object;
-    gc__compact_for_room(heap, bytes); /* holes count, where it may fit; later compactions give no holes to mutators */
+    gc__compact_for_room(heap, bytes, last); /* holes count, where it may fit; later compactions give no holes to mutators */
     do {
+        last = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
         object = gc__allocate_try(thread, bytes, kind);
         if (object) return object;
-    } while (gc__compact_or_slide(heap, bytes, &packed));
+    } while (gc__compact_or_slide(heap, bytes, &packed, last));
     if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* the holes that compaction has left */
     object = gc__allocate_try(thread, bytes, kind);
     if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
@@ -19175,7 +19201,7 @@ GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     bool packed = false;
     if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
     while (gc__bytes_charged(heap) > bytes)
-        if (!gc__compact_or_slide(heap, 0, &packed)) break;
+        if (!gc__compact_or_slide(heap, 0, &packed, heap->collection.number)) break;
     gc__large_uncommit_all(heap);
     return gc__bytes_charged(heap) <= bytes;
 }
@@ -19275,6 +19301,7 @@ GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
     options->growth_percent = pacing->growth_percent;
     options->pause_goal_us = pacing->pause_goal_us;
     heap->is_paused = pacing->paused;
+    if (heap->is_paused) __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
     gc__options_resolve(options);
     gc__limit_adapt(heap);
     gc__world_resume(heap);
@@ -19319,7 +19346,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    bool is_large = bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes;
+    bool is_large = bytes > gc__the_arena.bytes || gc__align(bytes) > gc__counted(&heap->limit_bytes);
     if (GC__UNLIKELY(is_large) && gc__allocation_is_too_large(heap, bytes)) return NULL;
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */

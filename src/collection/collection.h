@@ -116,6 +116,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__trace_candidates(worker);
     if (gc__heap_is_marking(heap)) gc__marker_empty_buffer(heap);
     gc__stores_forget(heap);
+    gc__marking_look_at_pages(worker);
     gc__marking_trace_old(worker, condemned);
     gc__trace_ambiguous(worker, condemned);
     gc__phase_begin(heap, GC_PHASE_HANDLES);
@@ -158,8 +159,6 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     if (gc__verify_of(heap) & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
-    /* A container's limit is read once the heap has grown a little, which takes longer than creating a heap. */
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES) gc__limit_set(heap, 0, gc__container_share());
     if (generation == 2) gc__marking_resolve(heap, true);
     gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
@@ -268,9 +267,10 @@ GC__FN void gc__marking_end_done(gc_heap *heap) {
 
 /* Ends a cycle whose marking is done if all threads are in preemptive mode, as in a server that waits for requests.
    Otherwise a mutator ends it at a safe point or when it has spent its window: a host that suspends threads itself
-   does not know the marker's thread. The heap's lock is held. */
+   does not know the marker's thread. A paused heap is left alone. The heap's lock is held. */
 GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
     bool asks = heap->options.suspend != NULL;
+    if (heap->is_paused) return;
     for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
         asks = gc__is_cooperative(thread);
     if (!asks) {
@@ -316,11 +316,13 @@ GC__COLD void gc__marking_close(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
-   lock is held. */
-GC__FN void gc__collect_nursery(gc_heap *heap) {
+/* Collects what is due after a nursery has been spent, or for a mutator that finds no region; before that the mutator
+   waits for a late marker. Returns whether it did. The heap's lock is held. */
+GC__FN bool gc__collect_nursery(gc_heap *heap, gc__event event) {
     if (gc__heap_is_marking(heap) && heap->marker->has_thread) gc__marking_await_before(heap);
-    gc__collect_for(heap, GC__NURSERY_SPENT);
+    if (gc__collect_for(heap, event)) return true;
+    if (heap->pauses->help_ns) gc__pauses_waited(heap);
+    return false;
 }
 
 /* Returns whether the nursery is spent, by its bytes or by its remembered slots, once an object of `large` bytes is
@@ -335,15 +337,13 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     bool again = heap->collection.number != before || (!gc__stores_enough(heap) && gc__marking_await_quantum(heap));
-    if (!again) gc__collect_nursery(heap);
+    if (!again) gc__collect_nursery(heap, GC__NURSERY_SPENT);
     gc__heap_unlock(heap);
 }
 
 /* Ends the nursery early, if that helps, for a mutator that finds no region. Returns whether it did. */
 GC__FN bool gc__collect_for_region(gc_heap *heap) {
-    bool ends = gc__next_ends_nursery(heap);
-    if (ends) gc__collect_nursery(heap);
-    return ends;
+    return gc__next_ends_nursery(heap) && gc__collect_nursery(heap, GC__REGION_WANTED);
 }
 
 /* Makes a mutator that finds no region while objects are being marked wait for the marker, for as long as the goal
@@ -369,9 +369,11 @@ GC__FN void gc__collect_before_marking(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Returns whether a generation has spent enough of its budget for an optional collection of it. */
-GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
-    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
+/* Returns whether a generation has spent enough of its budget for an optional collection of it. Without generations, the
+   nursery is by how much the heap may grow. */
+GC__COLD bool gc__worth_collecting(const gc_heap *heap, int generation) {
+    if (heap->options.non_generational) return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4 * 3;
+    if (generation == 2) return gc__grown_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
     if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }

@@ -158,6 +158,13 @@ GC__COLD void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t en
     gc__pauses_note(heap->pauses, began_ns, ended_ns);
 }
 
+/* Records a wait after which no collection has come. */
+GC__COLD void gc__pauses_waited(gc_heap *heap) {
+    uint64_t now = gc__os_now_ns();
+    gc__pauses_note_wait(heap, gc__ns_since(now, heap->pauses->help_ns), now);
+    heap->pauses->help_ns = 0;
+}
+
 /* Ends the record of a pause; the threads are about to go on. woken_ns is when the marker's thread was about to go
    on, or 0 if there is none. */
 GC__COLD void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {

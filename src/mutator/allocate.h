@@ -40,7 +40,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    bool is_large = bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes;
+    bool is_large = bytes > gc__the_arena.bytes || gc__align(bytes) > gc__counted(&heap->limit_bytes);
     if (GC__UNLIKELY(is_large) && gc__allocation_is_too_large(heap, bytes)) return NULL;
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */

@@ -76,12 +76,17 @@ GC__COLD bool gc__compact_once(gc_heap *heap, const gc__request *request) {
     return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
 }
 
-/* Compacts the heap for an object of `bytes` bytes. Returns whether that gained enough. If copies did not find the
-   room that holes should have had for them, it tries again with few copies, to large holes. */
-GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
+/* Compacts the heap for an object of `bytes` bytes. Returns whether that gained enough, or another thread has compacted since
+   collection `before`. If copies did not find the room that holes should have had for them, it tries again with few copies,
+   to large holes. */
+GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes, uint64_t before) {
     gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
     request.room_for = bytes;
     gc__world_stop(heap);
+    if (heap->collector->finished_compacting > before) {
+        gc__world_resume(heap);
+        return true;
+    }
     uint64_t failures = heap->stats.evacuation_failures;
     bool gained = gc__compact_once(heap, &request);
     request.large_holes_only = true;
@@ -97,8 +102,8 @@ GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
 }
 
 /* Compacts; or slides, once, if that gains nothing and holes have room for `bytes`. Returns whether either helped. */
-GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
-    if (gc__compact_for_room(heap, SIZE_MAX)) return true;
+GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed, uint64_t before) {
+    if (gc__compact_for_room(heap, SIZE_MAX, before)) return true;
     gc__world_stop(heap);
     bool slides = !*packed && gc__is_worth_sliding(heap, bytes);
     if (slides) gc__collect_at_limit(heap, GC__SLIDE);
@@ -123,7 +128,7 @@ GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
     bool packed = false;
     gc__collect_at_limit(heap, GC__FULL);
     while (!gc__heap_has_room(heap, bytes))
-        if (!gc__compact_or_slide(heap, bytes, &packed)) break;
+        if (!gc__compact_or_slide(heap, bytes, &packed, heap->collection.number)) break;
     bool fits = gc__heap_has_room(heap, bytes) || (gc__reserve_give(heap) && gc__heap_has_room(heap, bytes));
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;
@@ -139,8 +144,8 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
 }
 
 /* The first step: a young collection if that may be enough, waiting for a marking, and a full collection. Sets *ends if
-   the overhead limit is met. */
-GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, unsigned kind, bool *ends) {
+   the overhead limit is met, and *last to the last collection before the step failed. */
+GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, unsigned kind, bool *ends, uint64_t *last) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__overhead spent;
@@ -155,6 +160,7 @@ GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, uns
     bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
     if (marks || heap->collection.number == before + young) gc__collect_for(heap, GC__LIMIT_MET);
     *ends = overhead && gc__overhead_fails(heap, &spent);
+    *last = heap->collection.number;
     gc__heap_unlock(heap);
     return *ends ? NULL : gc__allocate_try(thread, bytes, kind);
 }
@@ -165,13 +171,15 @@ GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, uns
 GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     bool ends = false, packed = false;
-    void *object = gc__allocate_collecting_once(thread, bytes, kind, &ends);
+    uint64_t last = 0;
+    void *object = gc__allocate_collecting_once(thread, bytes, kind, &ends, &last);
     if (object || ends) return object;
-    gc__compact_for_room(heap, bytes); /* holes count, where it may fit; later compactions give no holes to mutators */
+    gc__compact_for_room(heap, bytes, last); /* holes count, where it may fit; later compactions give no holes to mutators */
     do {
+        last = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
         object = gc__allocate_try(thread, bytes, kind);
         if (object) return object;
-    } while (gc__compact_or_slide(heap, bytes, &packed));
+    } while (gc__compact_or_slide(heap, bytes, &packed, last));
     if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* the holes that compaction has left */
     object = gc__allocate_try(thread, bytes, kind);
     if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
@@ -213,7 +221,7 @@ GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     bool packed = false;
     if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
     while (gc__bytes_charged(heap) > bytes)
-        if (!gc__compact_or_slide(heap, 0, &packed)) break;
+        if (!gc__compact_or_slide(heap, 0, &packed, heap->collection.number)) break;
     gc__large_uncommit_all(heap);
     return gc__bytes_charged(heap) <= bytes;
 }
@@ -313,6 +321,7 @@ GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
     options->growth_percent = pacing->growth_percent;
     options->pause_goal_us = pacing->pause_goal_us;
     heap->is_paused = pacing->paused;
+    if (heap->is_paused) __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
     gc__options_resolve(options);
     gc__limit_adapt(heap);
     gc__world_resume(heap);

@@ -133,7 +133,8 @@ GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
 }
 
 /* Returns whether the heap exceeds its goal so much, because of holes that are too small, that it had better be
-   compacted with the world stopped. */
+   compacted with the world stopped: not if that has left as much, because of pins or objects that never move. */
 GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
-    return gc__fills_holes(heap) && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+    size_t left = heap->pace->full_used_bytes + gc__growth_due(heap) / 2;
+    return gc__fills_holes(heap) && gc__bytes_in_use(heap) > gc__max(heap->goal_bytes + heap->goal_bytes / 2, left);
 }

@@ -1,4 +1,4 @@
-/* The limit of a heap: its value, the room for handles and finalizers, and the GC overhead limit. What an allocation does
+/* The limit of a heap: its least value, the room for handles and finalizers, and the GC overhead limit. What an allocation does
    that meets the limit comes with allocation.
 
    Functions that make handles or pairs of objects and finalizers never collect, and never wait for the heap's lock, since
@@ -17,19 +17,6 @@ GC__COLD bool gc__limit_is_least(size_t bytes) {
              "smaller GC_REGION_SHIFT",
              bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
     return false;
-}
-
-/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
-   other memory. */
-GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
-
-/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
-GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
-    heap->limit_is_open = false;
-    heap->limit_is_share = !bytes && share;
-    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
-    heap->options.heap_bytes_max = bytes;
-    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
 #define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */

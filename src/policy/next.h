@@ -7,6 +7,7 @@
 /* The events that may call for a collection. */
 typedef enum gc__event {
     GC__NURSERY_SPENT,     /* a mutator has spent its budget */
+    GC__REGION_WANTED,     /* an allocation has found no region */
     GC__YOUNG_FREED_NONE,  /* an allocation has found no region, nor one after a young collection */
     GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
     GC__PAUSED_LAST = GC__MARKER_DONE, /* a paused heap heeds only those that follow */
@@ -73,8 +74,8 @@ GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     return full || (grown && gc__marking_is_short(heap)) || old + gc__marking_reserve(heap) >= heap->pace->full_threshold;
 }
 
-/* Decides what follows a spent nursery. Returns false if the nursery grows instead. */
-GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
+/* Decides what follows a spent nursery, or one that ends early. Returns false if a spent one grows instead. */
+GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request, bool is_spent) {
     int generation = gc__pace_generation(heap);
     gc_degenerated point = gc__heap_is_marking(heap) ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
     if (gc__heap_is_marking(heap) && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
@@ -89,7 +90,7 @@ GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
         if (no_use) request->degenerated = GC_DEGENERATED_HOLES;
         return true;
     }
-    if (gc__pace_waits(heap, generation)) {
+    if (is_spent && gc__pace_waits(heap, generation)) {
         gc__count(&heap->budget_bytes, gc__pace_step(heap));
         return false;
     }
@@ -128,7 +129,8 @@ GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *reque
         return false;
     }
     switch (event) {
-    case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
+    case GC__NURSERY_SPENT:
+    case GC__REGION_WANTED: return gc__next_for_nursery(heap, request, event == GC__NURSERY_SPENT);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
     case GC__MARKER_DONE:
     case GC__STEP_DONE: *request = gc__request_when_done(heap, heap->marker->reason); break;

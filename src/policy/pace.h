@@ -38,7 +38,8 @@ GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
 /* Returns the largest nursery: half of that growth, so that it stays in proportion to the live bytes. */
 GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2], limit = heap->options.heap_bytes_max;
-    size_t most = gc__min(gc__growth_of(heap, gc__max(old, heap->full_bytes)) / 2, GC__NURSERY_MAX);
+    size_t live = gc__max(old, heap->full_bytes) + gc__external_bytes(heap);
+    size_t most = gc__min(gc__growth_of(heap, live) / 2, GC__NURSERY_MAX);
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
@@ -314,9 +315,9 @@ GC__COLD void gc__pace_survival(gc_heap *heap, int generation) {
     if (generation == 2) gc__pace_survival_old(heap, survivors[2]);
 }
 
-/* Returns the nursery of a heap without generations: a share of its live bytes. */
+/* Returns the nursery of a heap without generations: a share of its live bytes, with those off the heap. */
 GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
-    size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes);
+    size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes + gc__external_bytes(heap));
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
@@ -501,6 +502,7 @@ GC__COLD void gc__pace_full(gc_heap *heap) {
     heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
     if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
     gc__pace_room(heap);
+    if (!gc__is_mark_end(heap)) heap->pace->full_used_bytes = gc__bytes_in_use(heap);
     if (!heap->collection.compacting)
         heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
     gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));

@@ -335,8 +335,24 @@ GC__FN void gc__large_uncommit_all(gc_heap *heap) {
             if (region->kind == GC__LARGE) gc__large_uncommit(heap, region);
 }
 
-/* Returns whether `bytes` more may be used; false with gc__fail. */
+/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
+   other memory. */
+GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+
+/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
+GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+    heap->limit_is_open = false;
+    heap->limit_is_share = !bytes && share;
+    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
+    heap->options.heap_bytes_max = bytes;
+    __atomic_store_n(&heap->limit_bytes, bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes, __ATOMIC_RELAXED);
+}
+
+/* Returns whether `bytes` more may be used; false with gc__fail. A container's limit is read once the heap has grown a
+   little, which takes longer than creating a heap. */
 GC__COLD bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+    bool grows = heap->limit_is_open && gc__held_bytes(heap) + gc__external_bytes(heap) + bytes >= GC__SMALL_HEAP_BYTES;
+    if (grows && !heap->collecting) gc__limit_set(heap, 0, gc__container_share());
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
     if (needed > gc__bytes_left(heap)) gc__large_uncommit_all(heap);
@@ -467,7 +483,7 @@ GC__COLD void gc__heap_uncommit(gc_heap *heap) {
 GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
     size_t clean;
     gc__region *region =
-        gc__heap_has_room(heap, GC_REGION_BYTES) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
+        gc__heap_has_room(heap, GC_REGION_BYTES + gc__table_bytes(1, 0)) ? gc__heap_take_run(heap, generation, 1, &clean) : NULL;
     if (region) gc__heap_note_held(heap);
     return region;
 }
@@ -475,7 +491,8 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
 /* Takes as many regions as one large object of `bytes` needs. Returns NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
     size_t clean, span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
-    gc__region *region = gc__heap_has_room(heap, gc__page_end(bytes)) ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
+    bool fits = gc__heap_has_room(heap, gc__page_end(bytes) + gc__table_bytes(span, span));
+    gc__region *region = fits ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
     if (!region) return NULL;
     region->kind = GC__LARGE;
     region->top = region->base + bytes;

@@ -383,6 +383,22 @@ static void within(void) {
     end();
 }
 
+/* The budget is in proportion to all that lives, not to what is small on the heap. */
+static void owners(void) {
+    enum { OWNERS = 500 };
+    vector *keep = new_vector(OWNERS);
+    GC_ROOTS(gc, keep);
+    uint64_t before = 0;
+    for (int i = 0; i < 2 * OWNERS; i++) {
+        if (i == OWNERS) full(), before = stats().collections[2];
+        node *n = new_node(0);
+        gc_store(gc, &keep->items[i % OWNERS], n);
+        gc_object_add_external(gc, n, MIB);
+    }
+    ok(stats().collections[2] - before <= 4, "%llu full collections while %d owners of 1 MiB are replaced",
+       (unsigned long long)(stats().collections[2] - before), OWNERS);
+}
+
 int main(void) {
     within();
     run(identities, (gc_options){0});
@@ -410,5 +426,7 @@ int main(void) {
     run(compacted, (gc_options){.heap_bytes_max = 16 * GC_REGION_BYTES});
     run(edges, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
     run(many, (gc_options){0});
+    run(owners, (gc_options){0});
+    run(owners, (gc_options){.non_generational = true});
     return done();
 }

@@ -65,6 +65,22 @@ static void paused_at_the_limit(void) {
     ok(collections() > before, "a paused heap is collected at its limit");
     ok(stats().committed_bytes_peak <= 16 * MIB, "which it keeps");
     ok(pacing().paused, "it is still paused");
+    is(stats().collections_compacting, 0, "no compaction was needed");
+}
+
+/* Without generations, a nursery is by how much the heap may grow. */
+static void worth_it_without_generations(void) {
+    vector *keep = new_vector(KEPT);
+    GC_ROOTS(gc, keep);
+    fill(keep, 1), full();
+    uint64_t before = collections();
+    garbage(stats().nursery_bytes / 4);
+    gc_collect(heap, 2, GC_COLLECT_OPTIMIZED);
+    is(collections(), before, "an optional collection has not enough to do");
+    garbage(stats().nursery_bytes / 8 * 5);
+    is(collections(), before, "none was due");
+    gc_collect(heap, 2, GC_COLLECT_OPTIMIZED);
+    is(collections(), before + 1, "and then it has");
 }
 
 /* The marking that runs goes on, but does not end. */
@@ -78,6 +94,9 @@ static void paused_while_marking(void) {
     uint64_t before = collections();
     fill(keep, 1);
     is(collections(), before, "no collection, and no end of the marking");
+    usleep(300000);
+    gc_safepoint(gc);
+    ok(!gc->poll, "nor does the marker, which waits for it, ask at each safe point");
     pause_heap(false);
     garbage(16 * MIB);
     ok(collections() > before, "which comes after the pause");
@@ -208,6 +227,8 @@ int main(void) {
     run(paused, (gc_options){.non_moving = true});
     run(paused, (gc_options){.non_generational = true});
     run(paused_at_the_limit, (gc_options){.heap_bytes_max = 16 * MIB});
+    run(paused_at_the_limit, (gc_options){.heap_bytes_max = 16 * MIB, .concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000});
+    run(worth_it_without_generations, (gc_options){.non_generational = true});
     run(paused_while_marking, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000});
     run(changed, (gc_options){0});
     run(growth, (gc_options){0});

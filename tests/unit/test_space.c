@@ -665,6 +665,16 @@ static void in_container(void) {
     is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 8 * MIB}), GC_OK, "or have a limit of its own");
     has((gc_new_array(gc, &bytes_type, 9 * MIB), gc_last_message()), "(heap_bytes_max)", "which messages name");
     end();
+    begin(NULL);
+    gc_pacing paused = {.paused = true};
+    is(gc_heap_set_pacing(heap, &paused), GC_OK, "a paused heap");
+    for (size_t bytes = 0; bytes < 200 * MIB; bytes += 1024) new_bytes(1024);
+    ok(stats().committed_bytes_peak <= 48 * MIB, "keeps to the container's limit, too");
+    end();
+    begin(NULL);
+    ok(!gc_new_array(gc, &bytes_type, 100 * MIB), "nor does its first object exceed it");
+    is(gc_last_result(), GC_ERROR_HEAP_FULL, "by an error");
+    end();
     in_first_version();
     processors_by_quota();
     gc__os_root = "";
