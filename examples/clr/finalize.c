@@ -18,7 +18,7 @@ static void take(gc_thread *thread, void *object) {
 }
 
 /* Whether the object needs no finalizer. In a collection, where it has been found dead, the runtime finalizes some itself, and the
-   mark of suppression has done its work. */
+   mark of suppression has done its work. Objects of which gc.h decides beside the program come to finalize_next. */
 static bool is_suppressed(const void *gc_object) {
     uintptr_t object = clr_of(gc_object);
     uint32_t *header = object_header(object);
@@ -61,7 +61,7 @@ uintptr_t finalize_next(gc_thread *thread) {
     while (gc_finalizer_run(thread, 1)) {
         uintptr_t object = taken;
         taken = 0;
-        if (!object) continue;
+        if (!object || runtime_finalizes_eagerly(object)) continue;
         if (!object_has_critical_finalizer(object)) return object;
         critical_push(object);
     }

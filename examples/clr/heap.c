@@ -106,8 +106,12 @@ static void reset_event(interface *self) { (void)self, pause_set_event(false); }
 
 /* Objects. */
 
+static bool is_large(interface *self, uintptr_t object) {
+    return (void)self, object_bytes(object) >= is_large_from(self);
+}
 static uint32_t which_generation(interface *self, uintptr_t object) {
     int generation = gc_object_generation(gc_of(object));
+    if (generation < 2 && is_large(self, object)) return 2; /* as programs expect */
     return (void)self, generation < GC_GENERATIONS ? (uint32_t)generation : (uint32_t)INT32_MAX;
 }
 static bool is_promoted(interface *self, uintptr_t object) { return (void)self, pause_has_reached(object); }
@@ -117,9 +121,6 @@ static bool is_heap_pointer(interface *self, uintptr_t address, bool small_only)
 /* The runtime asks during the collection, with addresses from before it, to know which entries of its weak tables young
    collections need not look at. */
 static bool is_ephemeral(interface *self, uintptr_t object) { return (void)self, (void)object, true; }
-static bool is_large(interface *self, uintptr_t object) {
-    return (void)self, object_bytes(object) >= is_large_from(self);
-}
 
 static uintptr_t containing_object(interface *self, uintptr_t address, bool collected_only) {
     (void)self, (void)collected_only;
@@ -186,9 +187,10 @@ static void memory_info_fill(const memory_info *to, const pause_record *last) {
     *to->compacted = last->compacted;
     *to->concurrent = last->concurrent;
     for (int g = 0; g < 5; g++) {
-        uint64_t bytes = g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0;
-        to->generations[g][0] = to->generations[g][2] = bytes;
-        to->generations[g][1] = to->generations[g][3] = 0;
+        to->generations[g][0] = g < GC_GENERATIONS ? last->before_bytes[g] : 0;
+        to->generations[g][2] = g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0;
+        to->generations[g][1] = 0;
+        to->generations[g][3] = g == 2 ? last->stats.fragmentation_bytes : 0;
     }
     to->pauses[0] = last->pause_ns / 100;
     to->pauses[1] = 0;
@@ -212,9 +214,13 @@ static uint32_t memory_load(interface *self) {
 static size_t bytes_in_use(interface *self) { return (void)self, settings_bytes_in_use(); }
 static uint64_t bytes_allocated(interface *self) { return (void)self, settings_bytes_allocated(); }
 static int64_t pause_total(interface *self) { return (void)self, (int64_t)(pause_last(0).total_ns / 100); }
-static size_t last_start(interface *self, int32_t generation) { return (void)self, (void)generation, 0; }
+static pause_record last_of(int32_t generation) {
+    pause_record stopped = pause_last(generation == 2 ? 2 : 0), beside = pause_last(3);
+    return stopped.number >= beside.number ? stopped : beside;
+}
+static size_t last_start(interface *self, int32_t generation) { return (void)self, (size_t)(last_of(generation).began_ns / 1000000); }
 static size_t last_duration(interface *self, int32_t generation) {
-    return (void)self, (size_t)(pause_last(generation == 2 ? 2 : 0).pause_ns / 1000000);
+    return (void)self, (size_t)(last_of(generation).pause_ns / 1000000);
 }
 static size_t now(interface *self) { return (void)self, (size_t)(settings_clock_ns() / 1000000); }
 static size_t last_generation_size(interface *self, int32_t generation) {

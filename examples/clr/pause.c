@@ -17,7 +17,7 @@ static bool running, traced;
 static int generation;
 static uint64_t counts[GC_GENERATIONS];
 static bool was_cooperative, has_finalizers;
-static pause_record records[3]; /* the last one of any kind, of a young one, and of a full one */
+static pause_record records[4], begun; /* the last one of any kind and of each; and the start of the one that runs */
 static char record_lock;
 
 /* Stopping. */
@@ -43,11 +43,11 @@ static void suspend(void *host) {
 static void restart(void *host) {
     (void)host;
     doing("restarting the runtime");
-    bool found = has_finalizers;
+    bool found = has_finalizers; /* without that the runtime still looks for work of its own */
     has_finalizers = false;
     runtime_restart(true);
     if (runtime_thread() && !was_cooperative) runtime_enter_preemptive();
-    if (found) runtime_wake_finalizer(true);
+    runtime_wake_finalizer(found);
     doing("no collection runs");
 }
 
@@ -93,6 +93,8 @@ static void collection_start(void *host, const gc_collection *collection) {
     traced = false;
     running = true;
     for (int g = 0; g <= generation; g++) counts[g]++;
+    begun.began_ns = settings_clock_ns();
+    gc_heap_stats(heap, &begun.stats);
     loader_begin_collection();
     handle_begin_collection();
     doing("telling the runtime that a collection begins");
@@ -120,15 +122,17 @@ static void collection_traced(void *host, const gc_collection *collection) {
 }
 
 static void record(const gc_collection *collection) {
-    pause_record now = {.number = collection->number, .pause_ns = collection->pause_ns, .generation = generation};
-    gc_heap_stats(heap, &now.stats);
+    pause_record now = {.number = collection->number, .began_ns = begun.began_ns, .pause_ns = collection->pause_ns};
+    now.generation = generation;
+    for (int g = 0; g < GC_GENERATIONS; g++) now.before_bytes[g] = begun.stats.generation_bytes[g];
+    gc_heap_stats(heap, &now.stats); /* without this pause, which has not ended */
     if (generation == 2) settings_note_live(now.stats.live_bytes);
     now.compacted = collection->moved_bytes != 0;
     now.concurrent = now.stats.concurrent_finished != records[0].stats.concurrent_finished;
-    now.total_ns = now.stats.pause_total_ns;
+    now.total_ns = now.stats.pause_total_ns + now.pause_ns;
     now.finalizers = finalize_count();
     while (__atomic_test_and_set(&record_lock, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
-    records[0] = records[generation == 2 ? 2 : 1] = now;
+    records[0] = records[now.concurrent ? 3 : generation == 2 ? 2 : 1] = now;
     __atomic_clear(&record_lock, __ATOMIC_RELEASE);
 }
 
@@ -181,7 +185,7 @@ bool pause_has_reached(uintptr_t object) { return !traced || gc_collection_find(
 
 pause_record pause_last(int kind) {
     while (__atomic_test_and_set(&record_lock, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
-    pause_record record = records[kind == 1 || kind == 2 ? kind : 0];
+    pause_record record = records[kind > 0 && kind < 4 ? kind : 0];
     __atomic_clear(&record_lock, __ATOMIC_RELEASE);
     return record;
 }

@@ -22,10 +22,12 @@ extern bool pause_in_progress; /* the runtime says so */
 
 typedef struct pause_record {
     gc_stats stats;
-    uint64_t number, pause_ns, total_ns;
+    uint64_t number, began_ns, pause_ns, total_ns; /* began_ns by settings_clock_ns */
+    uint64_t before_bytes[GC_GENERATIONS];
     int generation;
     bool compacted, concurrent;
     size_t finalizers;
 } pause_record;
-/* The last collection; kind 1: of the young generations, 2: a full one. */
+/* The last collection; kind 1: of the young generations, 2: a full one that stopped the program, 3: one that ended a marking
+   beside it. */
 pause_record pause_last(int kind);

@@ -75,14 +75,14 @@ void settings_read(gc_options *options) {
     started_ns = clock_now();
     options->heap_bytes_max = settings_limit();
     options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
-    int64_t threads = number("GCHeapCount", "System.GC.HeapCount", 1);
-    options->collector_threads = threads < 1 ? 1 : threads > 32 ? 32 : (unsigned)threads;
     /* It takes more of the processors, and of memory, than a program may expect that did not ask. By the key that is the
        runtime's own, gcConcurrent, it answers true where nobody has asked; but not when asked for a number. */
     bool concurrent = false;
     runtime_bool_setting("GCgchConcurrent", "System.GC.Concurrent", &concurrent);
     concurrent = number("gcConcurrent", NULL, concurrent) != 0;
     options->concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    int64_t threads = number("GCHeapCount", "System.GC.HeapCount", concurrent ? 2 : 1); /* whoever asks for that wants short pauses */
+    options->collector_threads = threads < 1 ? 1 : threads > 32 ? 32 : (unsigned)threads;
     if (concurrent)
         options->pause_goal_us = PAUSE_GOAL_US;
     else
