@@ -17,6 +17,8 @@ static class Memory {
         var info = GC.GetGCMemoryInfo(GCKind.FullBlocking);
         Check.That(info.TotalAvailableMemoryBytes > 1 << 20 && info.HighMemoryLoadThresholdBytes > 0 && info.Index > 0, "memory info");
         Check.That(GC.GetTotalPauseDuration() > TimeSpan.Zero, "pauses");
+        Check.That(GC.GetGeneration(new byte[200000]) == 2, "the generation of a large object");
+        Figures();
         var mode = GCSettings.LatencyMode;
         GCSettings.LatencyMode = GCLatencyMode.Batch;
         Check.That(GCSettings.LatencyMode == GCLatencyMode.Batch && !GCSettings.IsServerGC, "modes");
@@ -28,6 +30,20 @@ static class Memory {
         GC.RefreshMemoryLimit();
         GC.Collect(1, GCCollectionMode.Optimized, false);
         GC.Collect(2, GCCollectionMode.Aggressive, true, true);
+    }
+
+    static void Figures() {
+        object[] dropped = new object[2000];
+        for (int i = 0; i < dropped.Length; i++) dropped[i] = new byte[1000];
+        dropped = null;
+        TimeSpan paused = GC.GetTotalPauseDuration();
+        GC.Collect();
+        var info = GC.GetGCMemoryInfo(GCKind.FullBlocking);
+        paused = GC.GetTotalPauseDuration() - paused;
+        Check.That(info.PauseDurations[0] > TimeSpan.Zero && paused >= info.PauseDurations[0], "the pause counts");
+        long before = 0, after = 0;
+        foreach (var generation in info.GenerationInfo) (before, after) = (before + generation.SizeBeforeBytes, after + generation.SizeAfterBytes);
+        Check.That(before >= after + 1000000 && after > 0, "sizes before and after: " + before + " " + after);
     }
 
     public static void AllocatedBytes() {
