@@ -1008,6 +1008,36 @@ static void described_tables(void) {
     scene_close();
 }
 
+/* Tables that become old while objects are marked: what they refer to was old before, and is dead. */
+static const gc_type dying_names_type = GC_TYPE_ARRAY_TRACED(vector, items, gc_trace_weak);
+static void promoted_tables(void) {
+    void *keys[1] = {NULL};
+    node *dead = NULL, *before = NULL, *behind = NULL; /* so that its region is dense, and stays */
+    described *t = NULL;
+    vector *names = NULL;
+    GC_ROOTS(gc, dead, before, behind, t, names);
+    scene_open();
+    before = new_list(20000);
+    dead = new_node(43);
+    behind = new_list(20000);
+    age(&dead, 2), age(&behind, 2);
+    node *white = dead;
+    dead = NULL;
+    begin_marking();
+    names = gc_new_array(gc, &dying_names_type, 2);
+    names->items[0] = white; /* into a new object, so that nothing shades it */
+    t = gc_new(gc, &described_type);
+    t->entries = (gc_weak_entries){.kind = GC_WEAK_REFS, .keys = keys, .count = 1, .flags = GC_SLOT_OWNED};
+    keys[0] = white;
+    while (heap->marking && gc_object_generation(t) < 2) gc_collect(heap, 1, 0);
+    ok(heap->marking && gc_object_generation(names) == 2, "tables become old during a marking");
+    mark_all();
+    finish();
+    ok(!keys[0] && !gc_load_weak(gc, &names->items[0]), "and are looked at in the last pause");
+    t = NULL, names = NULL;
+    scene_close();
+}
+
 /* One that gets its slots outside of the heap, and stores into them, when the marker has called its trace function. */
 typedef struct growing {
     gc_object header;
@@ -1563,7 +1593,7 @@ int main(void) {
     static void (*const tests[])(void) = {stored_references, much_is_hidden, met_at_most, notes_in_pieces, whole_chunks, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, planes_are_counted, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, passes, settled_handles, emptied_dependents, dead_dependents, settled_finalizers, remarked_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, settled_in_a_second_pass, stored_when_settled, random_tables,
-                                          registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
+                                          registers_stay, trace_functions, promoted_tables, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
         if ((GC_DEBUG || is_quick()) && tests[i] == log_is_full) continue; /* which stores half a million times */
@@ -1580,7 +1610,7 @@ int main(void) {
     gc_options beside = TESTED;
     beside.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test.collectors = 7)
-        run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside), run(settled_kinds, beside), run(arrays_apart, beside),
+        run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside), run(promoted_tables, beside), run(settled_kinds, beside), run(arrays_apart, beside),
             run(owned_later, beside);
     on_time();
     starts(&tested);

@@ -448,6 +448,7 @@ static void split_entries(void *unused) {
     begin(NULL);
     table *t = new_table(GC_WEAK_EPHEMERONS, 1, false);
     GC_ROOTS(gc, t);
+    t->flags = GC_SLOT_OWNED;
     split = calloc(1, sizeof *split);
     full();
 }
