@@ -1014,27 +1014,32 @@ static void promoted_tables(void) {
     void *keys[1] = {NULL};
     node *dead = NULL, *before = NULL, *behind = NULL; /* so that its region is dense, and stays */
     described *t = NULL;
-    vector *names = NULL;
-    GC_ROOTS(gc, dead, before, behind, t, names);
+    vector *names = NULL, *holder = NULL;
+    GC_ROOTS(gc, dead, before, behind, holder);
     scene_open();
     before = new_list(20000);
     dead = new_node(43);
     behind = new_list(20000);
     age(&dead, 2), age(&behind, 2);
-    node *white = dead;
-    dead = NULL;
-    begin_marking();
+    for (int i = 0; i < 4; i++) new_list(20000), gc_collect(heap, 0, 0); /* so that objects are born young */
+    holder = new_vector(2);
     names = gc_new_array(gc, &dying_names_type, 2);
-    names->items[0] = white; /* into a new object, so that nothing shades it */
+    gc_store(gc, &holder->items[0], names);
+    gc_store(gc, &names->items[0], dead);
     t = gc_new(gc, &described_type);
+    gc_store(gc, &holder->items[1], t);
     t->entries = (gc_weak_entries){.kind = GC_WEAK_REFS, .keys = keys, .count = 1, .flags = GC_SLOT_OWNED};
-    keys[0] = white;
-    while (heap->marking && gc_object_generation(t) < 2) gc_collect(heap, 1, 0);
-    ok(heap->marking && gc_object_generation(names) == 2, "tables become old during a marking");
+    gc_store_in(gc, t, &keys[0], dead);
+    dead = NULL;
+    is(gc_object_generation(t), 0, "young tables");
+    begin_marking();
+    while (heap->marking && gc_object_generation(holder->items[1]) < 2) gc_collect(heap, 1, 0);
+    ok(heap->marking && gc_object_generation(holder->items[0]) == 2, "tables become old during a marking");
     mark_all();
     finish();
+    names = holder->items[0];
     ok(!keys[0] && !gc_load_weak(gc, &names->items[0]), "and are looked at in the last pause");
-    t = NULL, names = NULL;
+    holder = NULL;
     scene_close();
 }
 
