@@ -190,7 +190,8 @@ GC__FN const char *gc__check_unwind(gc__map_check *check) {
         return gc__malformed("bit %llu: the unwind rows end, but not their bits", (unsigned long long)rows.reader.at);
     if (facts->outgoing_bytes > (uint32_t)check->frame.depth_max - 8)
         return "the header: outgoing_bytes are more than the frame has";
-    return gc__unwind_end_fault(&check->frame);
+    const char *fault = gc__unwind_end_fault(&check->frame);
+    return fault ? gc__malformed("the header: %s", fault) : NULL;
 }
 
 GC__FN const char *gc__check_slots(const gc__map_check *check) {

@@ -87,6 +87,7 @@ static int stack_words = 64;
 static gc_code_cursor frame_of(uint32_t offset) {
     gc_code_cursor frame = {0};
     frame.code = gc_code_find(code);
+    frame.heap = (gc_heap *)(void *)stack; /* in a walk without one, a profile's, layouts give no reason */
     frame.pc = (uintptr_t)code + offset;
     frame.sp = (uintptr_t)&stack[8];
     frame.end = (uintptr_t)(stack + stack_words);
