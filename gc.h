@@ -18014,9 +18014,8 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
    and again, it does so when nothing else is left, but for those of new objects. At the beginning of a cycle all pages are
    forgotten, and those of young objects always: these are traced when they become old. */
 GC__FN void gc__marking_take_written(const gc_heap *heap) {
-    gc__purpose purpose = heap->cycle->plan->purpose;
-    bool begins = purpose == GC__MARK_BEGIN, ends = purpose == GC__MARK_END || purpose == GC__REMARK;
-    bool all = begins || ends || heap->marker->done;
+    bool begins = heap->cycle->plan->purpose == GC__MARK_BEGIN;
+    bool all = begins || gc__is_last_of_marking(heap) || heap->marker->done;
     if (!gc__barrier_watches() || !(heap->marking || begins)) return;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)

@@ -249,9 +249,7 @@ static void evacuated(void) {
     is(wrong, 0, "and a large object refers to them");
     gc_heap_destroy(heap);
 }
-#endif
 
-#ifdef MODEL_IS_SHARED
 /* An object is taken out of a list behind which the marker has not come, into a record that it has scanned: only the page shows
    that, at which all workers look in the last pause. */
 static void shown_by_a_page(void) {
