@@ -2513,7 +2513,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     int error = pthread_mutex_lock(&lock->mutex);
     (void)error;
     GC_ASSERT(!error,
-              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "the thread waits for a lock of gc.h that it holds itself, called in a hook or signal handler, or the heap was "
               "destroyed already");
     gc__lock_own(lock, gc__os_self());
 }
@@ -4018,7 +4018,7 @@ GC__COLD bool gc__lock_wait(gc__lock *lock, uint64_t end_ns) {
 
 GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     GC_ASSERT(!gc__lock_is_mine(lock),
-              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "the thread waits for a lock of gc.h that it holds itself, called in a hook or signal handler, or the heap was "
               "destroyed already");
     if (!gc__lock_grab(lock, 1)) gc__lock_wait(lock, UINT64_MAX);
     gc__lock_own(lock, gc__os_self());
@@ -5299,14 +5299,12 @@ GC__FN size_t gc__map_growth(const gc__map *map) {
     return gc__map_bytes(&larger) - gc__map_bytes(map);
 }
 
-#define GC__MAP_SLACK 4
-
-/* Shrinks a map that was made for far more entries than it holds. */
+/* Shrinks a map that was made for more entries than it holds. */
 GC__FN void gc__map_shrink(gc__map *map) {
     size_t capacity = gc__map_capacity(map->count);
     if (!map->count)
         gc__map_free(map);
-    else if (map->capacity > GC__MAP_SLACK * capacity)
+    else if (map->capacity > capacity)
         gc__map_resize(map, capacity);
 }
 
@@ -6590,6 +6588,7 @@ GC__COLD void gc__arena_close(void) {
         gc__sides[i].bytes = gc__sides[i].opened = 0;
     }
     gc__sides_opened = 0;
+    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
     memset(&gc__tables, 0, sizeof gc__tables);
     arena->marks[1] = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
@@ -7048,9 +7047,8 @@ GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(GC_ERROR_HEAP_FULL,
-             "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "
-             "raise %s, "
-             "or drop references",
+             "the heap holds %zu KiB of at most %zu (%s), %zu are kept for evacuation, and it needs %zu more: raise %s, or drop "
+             "references",
              gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
              gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
              heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
@@ -8446,11 +8444,9 @@ GC__OUT_OF_LINE bool gc__is_refused_in_hook(const gc_heap *heap, const char *fun
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
     if (GC__LIKELY(!gc__heap_is_locked(heap))) return false;
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
-    gc__misused(gc__fail(
-        GC_ERROR_MISUSE,
-        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
-        function));
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: called by a hook or callback of a collection, by a callback of a walk, or after "
+                                          "longjmp or an exception out of one: have it set a flag and return, and make the call "
+                                          "afterwards", function));
     return true;
 }
 /* The same for a function that inlines this. */
@@ -11951,6 +11947,40 @@ GC__FN uintptr_t *gc__traced_by(gc__worker *worker) { return GC_HAS_MODEL && wor
 #define GC__RUN_OF_VALUES 4 /* added to an object of which a run of words is scanned */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end);
 
+typedef struct gc__written {
+    gc__worker *worker;
+    uintptr_t object, first; /* the address of the element with the index 0 */
+    size_t bytes, next;      /* the size of an element; the first that was not scanned */
+} gc__written;
+
+/* Scans the elements that lie in a written range. */
+GC__OUT_OF_LINE void gc__scan_written(void *context, uintptr_t from, uintptr_t end) {
+    gc__written *written = (gc__written *)context;
+    size_t index = gc__max((from - written->first) / written->bytes, written->next);
+    written->next = gc__max((end - written->first + written->bytes - 1) / written->bytes, index);
+    if (written->next > index) gc__scan_chunk(written->worker, written->object, index, written->next);
+}
+
+/* Scans the elements [index, end) of an array; with a goal for pauses, if they are many, only those in pages that were ever
+   written to. If the others were read, the system would have to find pages for them. */
+GC__OUT_OF_LINE void gc__scan_array(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool values) {
+#if GC_HAS_MODEL
+    gc__written written = {worker, object, object & ~(uintptr_t)7, sizeof(gc_word), index};
+    const gc_word zero[2] = {0, 0}; /* may lead to an object, as a value */
+    bool whole = gc__slot_decode(zero, 0, values) || end - index < GC__HUGE_BYTES / sizeof(gc_word) || gc__is_concurrent(worker);
+#else
+    const gc_type *type = gc__object_type(object);
+    gc__written written = {worker, object, object + type->bytes, type->element_bytes, index};
+    bool whole = values;
+#endif
+    uintptr_t from = written.first + index * written.bytes, to = written.first + end * written.bytes;
+    /* not memory of the host: the system may forget where shared pages are */
+    if (whole || worker->heap->options.memory || !gc__has_pause_goal(worker->heap))
+        gc__scan_written(&written, from, to);
+    else
+        gc__os_each_written(from, to, gc__scan_written, &written);
+}
+
 /* Accepts any slot in the object's region that is not said to be owned; GC_DEBUG and verify check more closely. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
@@ -11973,7 +12003,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     bool own = GC_HAS_MODEL && worker->traces_all && gc__in_arena((uintptr_t)slot) && (uintptr_t)slot > object;
     size_t index = own ? ((uintptr_t)slot - object) / sizeof(gc_word) : 0;
     if (index && count > GC__CHUNK && gc__flags_bytes(flags) == 8)
-        gc__scan_chunk(worker, object + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
+        gc__scan_array(worker, object + (value ? GC__RUN_OF_VALUES : 0), index, index + count, value);
     else
         for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
 }
@@ -12132,39 +12162,6 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, s
 #endif
 }
 
-#if !GC_HAS_MODEL
-typedef struct gc__written {
-    gc__worker *worker;
-    uintptr_t array;
-    size_t next; /* the first element that was not scanned */
-} gc__written;
-
-/* Scans the elements of a huge array that lie in a written range. */
-GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) {
-    gc__written *written = (gc__written *)context;
-    const gc_type *type = gc__object_type(written->array);
-    uintptr_t first = written->array + type->bytes;
-    size_t index = gc__max((from - first) / type->element_bytes, written->next);
-    written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
-    if (written->next == index) return;
-    gc__scan_chunk(written->worker, written->array, index, written->next);
-}
-
-/* Scans the elements of a huge array; with a goal for pauses, only those in pages that were ever written to. If the
-   others were read, the system would have to find pages for them. */
-GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
-    const gc_type *type = gc__object_type(array);
-    uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
-    gc__written written = {worker, array, 0};
-    /* not memory of the host: the system may forget where shared pages are */
-    bool mapped = !worker->heap->options.memory;
-    if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
-        gc__os_each_written(first, end, gc__scan_written_part, &written);
-    else
-        gc__scan_written_part(&written, first, end);
-}
-#endif
-
 #define GC__RUN 64 /* slots that are looked at together */
 /* Where barriers show pages, an object with a trace function is traced at once up to this size. */
 #define GC__WHOLE_BYTES ((size_t)4 << GC_WATCH_SHIFT)
@@ -12322,7 +12319,7 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
         /* an array may be growing beside the marker; its new elements are stored to through barriers */
         size_t length = __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_ACQUIRE);
         if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)) && !gc__is_concurrent(worker))
-            gc__scan_huge(worker, object);
+            gc__scan_array(worker, object, 0, length, type->element_values != 0);
         else
             gc__scan_chunk(worker, object, 0, length);
     }
@@ -13512,7 +13509,11 @@ GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
 
 /* Traces in a remark from an object, with the world stopped, if it is marked. */
 GC__FN void gc__remark_trace(gc__worker *worker, uintptr_t object) {
-    if (gc__shade_bit(worker->marks, object)) gc__object_trace_all(worker, object);
+    uintptr_t *waits = gc__map_find(&worker->heap->marker->waits, object);
+    if (gc__shade_bit(worker->marks, object))
+        gc__object_trace_all(worker, object);
+    else if (waits)
+        *waits = 0; /* it was met before it is marked: it waits again from then on */
 }
 
 /* Marks in a remark all that can be reached from grey objects, also from those that wait for the final mark. */
@@ -13715,7 +13716,8 @@ GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
 }
 
 GC__FN uint8_t gc__target_generation(const gc__plan *plan, const gc__region *region) {
-    bool huge = plan->promotes_huge && gc__is_huge(region) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+    bool huge = plan->promotes_huge && gc__is_huge(region) && (GC_HAS_MODEL || GC__WORD(region->base)) /* it has its type */ &&
+                !gc__object_is_leaf(region->base);
     return huge ? 2 : plan->promote_to[region->generation];
 }
 
@@ -16712,7 +16714,7 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
 /* Appends the amounts of what was done in the part, and its time, unless the amounts say enough. */
 GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     static const char *const after[] = {"before anything was collected (start hook, verification)",
-                                        "in gathering them", "in planning", NULL, NULL, NULL, NULL,
+                                        "in gathering roots", "in planning", NULL, NULL, NULL, NULL,
                                         "in handles and weak tables", NULL, "in freeing memory",
                                         "in pacing, verification or giving memory back",
                                         "for the marking, since the program allocates faster than is marked", NULL,
@@ -18612,9 +18614,8 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     gc__pause_begin(heap);
     if (heap->collecting)
         gc__fatal(&heap->options,
-                  "a collection was asked for during collection %llu (from a hook, a trace function or scan_roots), "
-                  "where it cannot begin, or after one of them was left by longjmp or an exception instead of returning",
-                  (unsigned long long)heap->collection.number);
+                  "a collection was asked for during collection %llu: by a hook, a trace function or scan_roots, or after "
+                  "longjmp or an exception out of one", (unsigned long long)heap->collection.number);
     gc__marker_rest(heap);
     bool ran = gc__collect_at_rest(heap, request);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
@@ -18958,8 +18959,12 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
         if (opened && kind == GC__FOR_FIXED) opened = gc__fixed_open(heap, window, bytes);
         else if (opened) opened = gc__allocation_open(heap, spans, window, zeroed, bytes);
         gc__heap_unlock(heap);
-        if (!opened && !large)
-            return bytes > GC_LARGE_BYTES || kind == GC__FOR_FIXED ? NULL : gc__allocate_in_other(thread, bytes, zeroed);
+        if (!opened && !large) {
+            if (bytes > GC_LARGE_BYTES || kind == GC__FOR_FIXED) return NULL;
+            void *object = gc__allocate_in_other(thread, bytes, zeroed);
+            /* or between objects that never move, where it stays as they do */
+            return object ? object : gc__allocate_try(thread, bytes, GC__FOR_FIXED);
+        }
     }
     const gc__profiler *profiler = gc__profiler_of(heap);
     if (GC__UNLIKELY(profiler != NULL) && (large || kind == GC__FOR_FIXED)) profiler->extend(thread, 2, 0, bytes, bytes);
@@ -19317,18 +19322,17 @@ GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
                                   "meanwhile: have the finalizer return");
         return true;
     }
-    gc__misused(gc__fail(
-        GC_ERROR_MISUSE,
-        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-        "or after one of them was left by longjmp or an exception instead of returning"));
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "an allocation during a collection or a walk: in a hook, a trace function, scan_roots "
+                                          "or a signal handler, or after longjmp or an exception out of one"));
     gc__warn(&heap->options, "%s", gc__last_message); /* few callers expect it */
     return true;
 }
 
 GC__COLD bool gc__allocation_is_too_large(const gc_heap *heap, size_t bytes) {
     const char *share = heap->limit_is_share ? "three quarters of the container's memory, since heap_bytes_max is 0" : NULL;
+    size_t arena = gc__the_arena.bytes, limit = gc__min(heap->limit_bytes, arena);
     gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
-             heap->limit_bytes, share ? share : heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
+             limit, share ? share : limit < arena ? "heap_bytes_max" : "GC_ARENA_BYTES");
     return true;
 }
 
@@ -19399,6 +19403,7 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
         return found;
     }
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
+    if (object) gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
     return gc__allocated(thread, object);
 }
@@ -19435,7 +19440,7 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     if (type->element_bytes) ((gc_array *)object)->length = length;
     GC__WRITTEN();
     ((gc_object *)object)->type = type;
-    if (kind == GC__FOR_FIXED) gc__fixed_begin(object);
+    gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, caller, true);
     return object;
 }
@@ -19580,13 +19585,13 @@ GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size
 
 GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
     if (gc__is_null(thread, "gc_array_grow", "thread") || gc__is_null(array, "gc_array_grow", "array")) return false;
-    const gc_type *type = gc__object_type((uintptr_t)array);
-    size_t from = gc__object_bytes((uintptr_t)array), bytes;
-    if (!type->element_bytes || !gc__in_arena((uintptr_t)array)) {
-        gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
-                             gc__object_name((uintptr_t)array)));
+    const gc_type *type = gc__in_arena((uintptr_t)array) ? gc__object_type((uintptr_t)array) : NULL;
+    if (!type || !type->element_bytes) {
+        gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_array_grow: %p, a `%s`, is no array on the heap", array,
+                             type ? gc__object_name((uintptr_t)array) : "(unknown)"));
         return false;
     }
+    size_t from = gc__object_bytes((uintptr_t)array), bytes;
     if (length < ((gc_array *)array)->length || __builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
         __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > gc__the_arena.bytes)
         return false;
@@ -19605,7 +19610,7 @@ GC__COLD gc_result gc__external_make_room(gc_heap *heap, size_t bytes, size_t ta
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (bytes > heap->limit_bytes) return gc__last_result; /* the bytes can never fit */
+    if (bytes > gc__min(heap->limit_bytes, gc__the_arena.bytes)) return gc__last_result; /* the bytes can never fit */
     if (fits)
         gc__collect_for_budget(heap);
     else
@@ -19636,7 +19641,7 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
     if (gc__is_null(thread, function, "thread") || gc__is_null(object, function, "object")) return GC_ERROR_ARGUMENT;
     if (GC_DEBUG >= 1) gc__check_outside(function);
     gc_heap *heap = thread->heap;
-    if (gc__is_amid_collection(heap, function)) return GC_ERROR_MISUSE;
+    if (identity ? gc__is_amid_collection(heap, function) : gc__is_called_by_hook(heap, function)) return GC_ERROR_MISUSE;
     if (gc_object_heap(object) != heap)
         return gc__fail(GC_ERROR_MISUSE, "%s: %p is no object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
@@ -19856,9 +19861,8 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
         return gc__fail(GC_ERROR_MISUSE,
-                        "gc_thread_attach: conservative_stack is set, and the calling thread does not run on its own "
-                        "stack, but on a fiber's, whose end is not known: attach before the first switch to a fiber, "
-                        "then enter each by gc_stack_switch to a stack of gc_stack_create");
+                        "gc_thread_attach: conservative_stack is set, and the thread runs on a fiber's stack, whose end is not "
+                        "known: attach before the first switch, and enter each by gc_stack_switch to one of gc_stack_create");
     return gc__fail(GC_ERROR_MISUSE,
                     "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
                     "thread's stack is: is /proc mounted and allowed?");
@@ -19897,8 +19901,8 @@ GC__FN void gc__thread_list(gc_heap *heap, gc_thread *thread) {
 GC_API gc_thread *gc_thread_create(gc_heap *heap) {
     if (gc__is_null(heap, "gc_thread_create", "heap")) return NULL;
     if (!heap->options.suspend)
-        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and has to know "
-                                  "which native thread each gc_thread is: call gc_thread_attach");
+        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and must know "
+                                  "each one's native thread: call gc_thread_attach");
     gc_thread *thread = heap->options.suspend ? gc__thread_new(heap, "gc_thread_create") : NULL;
     if (!thread) return NULL;
     gc__record(thread)->unbound = true;
@@ -20103,7 +20107,7 @@ GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
 
 GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_finalizer_run", "thread")) return 0;
-    if (gc__is_called_by_hook(thread->heap, "gc_finalizer_run")) return 0;
+    if (gc__collect_is_misuse(thread->heap, "gc_finalizer_run")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, (const void *)GC__FRAME_TOP())) count++;
     return count;
@@ -20142,7 +20146,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     if (gc__is_null(thread, "gc_finalizer_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
-    if (gc__is_called_by_hook(heap, "gc_finalizer_wait")) return false;
+    if (gc__collect_is_misuse(heap, "gc_finalizer_wait")) return false;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
     if (gc__finalizer_of(all, thread, (const void *)GC__FRAME_TOP())) return false;
@@ -20593,7 +20597,6 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */
 GC__COLD void gc__arena_end(void) {
-    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
     gc__shadow = NULL; /* it is unmapped with the arena */
     gc__arena_close();
 }

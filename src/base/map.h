@@ -78,14 +78,12 @@ GC__FN size_t gc__map_growth(const gc__map *map) {
     return gc__map_bytes(&larger) - gc__map_bytes(map);
 }
 
-#define GC__MAP_SLACK 4
-
-/* Shrinks a map that was made for far more entries than it holds. */
+/* Shrinks a map that was made for more entries than it holds. */
 GC__FN void gc__map_shrink(gc__map *map) {
     size_t capacity = gc__map_capacity(map->count);
     if (!map->count)
         gc__map_free(map);
-    else if (map->capacity > GC__MAP_SLACK * capacity)
+    else if (map->capacity > capacity)
         gc__map_resize(map, capacity);
 }
 

@@ -237,9 +237,8 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     gc__pause_begin(heap);
     if (heap->collecting)
         gc__fatal(&heap->options,
-                  "a collection was asked for during collection %llu (from a hook, a trace function or scan_roots), "
-                  "where it cannot begin, or after one of them was left by longjmp or an exception instead of returning",
-                  (unsigned long long)heap->collection.number);
+                  "a collection was asked for during collection %llu: by a hook, a trace function or scan_roots, or after "
+                  "longjmp or an exception out of one", (unsigned long long)heap->collection.number);
     gc__marker_rest(heap);
     bool ran = gc__collect_at_rest(heap, request);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;

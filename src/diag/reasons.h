@@ -116,7 +116,7 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
 /* Appends the amounts of what was done in the part, and its time, unless the amounts say enough. */
 GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     static const char *const after[] = {"before anything was collected (start hook, verification)",
-                                        "in gathering them", "in planning", NULL, NULL, NULL, NULL,
+                                        "in gathering roots", "in planning", NULL, NULL, NULL, NULL,
                                         "in handles and weak tables", NULL, "in freeing memory",
                                         "in pacing, verification or giving memory back",
                                         "for the marking, since the program allocates faster than is marked", NULL,

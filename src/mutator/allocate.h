@@ -12,18 +12,17 @@ GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
                                   "meanwhile: have the finalizer return");
         return true;
     }
-    gc__misused(gc__fail(
-        GC_ERROR_MISUSE,
-        "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-        "or after one of them was left by longjmp or an exception instead of returning"));
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "an allocation during a collection or a walk: in a hook, a trace function, scan_roots "
+                                          "or a signal handler, or after longjmp or an exception out of one"));
     gc__warn(&heap->options, "%s", gc__last_message); /* few callers expect it */
     return true;
 }
 
 GC__COLD bool gc__allocation_is_too_large(const gc_heap *heap, size_t bytes) {
     const char *share = heap->limit_is_share ? "three quarters of the container's memory, since heap_bytes_max is 0" : NULL;
+    size_t arena = gc__the_arena.bytes, limit = gc__min(heap->limit_bytes, arena);
     gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
-             heap->limit_bytes, share ? share : heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
+             limit, share ? share : limit < arena ? "heap_bytes_max" : "GC_ARENA_BYTES");
     return true;
 }
 
@@ -94,6 +93,7 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
         return found;
     }
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
+    if (object) gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
     return gc__allocated(thread, object);
 }
@@ -130,7 +130,7 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     if (type->element_bytes) ((gc_array *)object)->length = length;
     GC__WRITTEN();
     ((gc_object *)object)->type = type;
-    if (kind == GC__FOR_FIXED) gc__fixed_begin(object);
+    gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, caller, true);
     return object;
 }
@@ -275,13 +275,13 @@ GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size
 
 GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
     if (gc__is_null(thread, "gc_array_grow", "thread") || gc__is_null(array, "gc_array_grow", "array")) return false;
-    const gc_type *type = gc__object_type((uintptr_t)array);
-    size_t from = gc__object_bytes((uintptr_t)array), bytes;
-    if (!type->element_bytes || !gc__in_arena((uintptr_t)array)) {
-        gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
-                             gc__object_name((uintptr_t)array)));
+    const gc_type *type = gc__in_arena((uintptr_t)array) ? gc__object_type((uintptr_t)array) : NULL;
+    if (!type || !type->element_bytes) {
+        gc__misused(gc__fail(GC_ERROR_MISUSE, "gc_array_grow: %p, a `%s`, is no array on the heap", array,
+                             type ? gc__object_name((uintptr_t)array) : "(unknown)"));
         return false;
     }
+    size_t from = gc__object_bytes((uintptr_t)array), bytes;
     if (length < ((gc_array *)array)->length || __builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
         __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > gc__the_arena.bytes)
         return false;
@@ -300,7 +300,7 @@ GC__COLD gc_result gc__external_make_room(gc_heap *heap, size_t bytes, size_t ta
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (bytes > heap->limit_bytes) return gc__last_result; /* the bytes can never fit */
+    if (bytes > gc__min(heap->limit_bytes, gc__the_arena.bytes)) return gc__last_result; /* the bytes can never fit */
     if (fits)
         gc__collect_for_budget(heap);
     else
@@ -331,7 +331,7 @@ GC__OUT_OF_LINE gc_result gc__object_know(gc_thread *thread, void *object, ptrdi
     if (gc__is_null(thread, function, "thread") || gc__is_null(object, function, "object")) return GC_ERROR_ARGUMENT;
     if (GC_DEBUG >= 1) gc__check_outside(function);
     gc_heap *heap = thread->heap;
-    if (gc__is_amid_collection(heap, function)) return GC_ERROR_MISUSE;
+    if (identity ? gc__is_amid_collection(heap, function) : gc__is_called_by_hook(heap, function)) return GC_ERROR_MISUSE;
     if (gc_object_heap(object) != heap)
         return gc__fail(GC_ERROR_MISUSE, "%s: %p is no object of this heap", function, object);
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */

@@ -104,8 +104,12 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
         if (opened && kind == GC__FOR_FIXED) opened = gc__fixed_open(heap, window, bytes);
         else if (opened) opened = gc__allocation_open(heap, spans, window, zeroed, bytes);
         gc__heap_unlock(heap);
-        if (!opened && !large)
-            return bytes > GC_LARGE_BYTES || kind == GC__FOR_FIXED ? NULL : gc__allocate_in_other(thread, bytes, zeroed);
+        if (!opened && !large) {
+            if (bytes > GC_LARGE_BYTES || kind == GC__FOR_FIXED) return NULL;
+            void *object = gc__allocate_in_other(thread, bytes, zeroed);
+            /* or between objects that never move, where it stays as they do */
+            return object ? object : gc__allocate_try(thread, bytes, GC__FOR_FIXED);
+        }
     }
     const gc__profiler *profiler = gc__profiler_of(heap);
     if (GC__UNLIKELY(profiler != NULL) && (large || kind == GC__FOR_FIXED)) profiler->extend(thread, 2, 0, bytes, bytes);

@@ -116,9 +116,8 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
         return gc__fail(GC_ERROR_MISUSE,
-                        "gc_thread_attach: conservative_stack is set, and the calling thread does not run on its own "
-                        "stack, but on a fiber's, whose end is not known: attach before the first switch to a fiber, "
-                        "then enter each by gc_stack_switch to a stack of gc_stack_create");
+                        "gc_thread_attach: conservative_stack is set, and the thread runs on a fiber's stack, whose end is not "
+                        "known: attach before the first switch, and enter each by gc_stack_switch to one of gc_stack_create");
     return gc__fail(GC_ERROR_MISUSE,
                     "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
                     "thread's stack is: is /proc mounted and allowed?");
@@ -157,8 +156,8 @@ GC__FN void gc__thread_list(gc_heap *heap, gc_thread *thread) {
 GC_API gc_thread *gc_thread_create(gc_heap *heap) {
     if (gc__is_null(heap, "gc_thread_create", "heap")) return NULL;
     if (!heap->options.suspend)
-        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and has to know "
-                                  "which native thread each gc_thread is: call gc_thread_attach");
+        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and must know "
+                                  "each one's native thread: call gc_thread_attach");
     gc_thread *thread = heap->options.suspend ? gc__thread_new(heap, "gc_thread_create") : NULL;
     if (!thread) return NULL;
     gc__record(thread)->unbound = true;

@@ -192,7 +192,6 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */
 GC__COLD void gc__arena_end(void) {
-    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
     gc__shadow = NULL; /* it is unmapped with the arena */
     gc__arena_close();
 }

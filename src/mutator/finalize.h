@@ -109,7 +109,7 @@ GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
 
 GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_finalizer_run", "thread")) return 0;
-    if (gc__is_called_by_hook(thread->heap, "gc_finalizer_run")) return 0;
+    if (gc__collect_is_misuse(thread->heap, "gc_finalizer_run")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, (const void *)GC__FRAME_TOP())) count++;
     return count;
@@ -148,7 +148,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
 GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
     if (gc__is_null(thread, "gc_finalizer_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
-    if (gc__is_called_by_hook(heap, "gc_finalizer_wait")) return false;
+    if (gc__collect_is_misuse(heap, "gc_finalizer_wait")) return false;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
     if (gc__finalizer_of(all, thread, (const void *)GC__FRAME_TOP())) return false;

@@ -235,7 +235,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     int error = pthread_mutex_lock(&lock->mutex);
     (void)error;
     GC_ASSERT(!error,
-              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "the thread waits for a lock of gc.h that it holds itself, called in a hook or signal handler, or the heap was "
               "destroyed already");
     gc__lock_own(lock, gc__os_self());
 }

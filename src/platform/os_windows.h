@@ -165,7 +165,7 @@ GC__COLD bool gc__lock_wait(gc__lock *lock, uint64_t end_ns) {
 
 GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     GC_ASSERT(!gc__lock_is_mine(lock),
-              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "the thread waits for a lock of gc.h that it holds itself, called in a hook or signal handler, or the heap was "
               "destroyed already");
     if (!gc__lock_grab(lock, 1)) gc__lock_wait(lock, UINT64_MAX);
     gc__lock_own(lock, gc__os_self());

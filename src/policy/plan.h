@@ -133,7 +133,8 @@ GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
 }
 
 GC__FN uint8_t gc__target_generation(const gc__plan *plan, const gc__region *region) {
-    bool huge = plan->promotes_huge && gc__is_huge(region) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+    bool huge = plan->promotes_huge && gc__is_huge(region) && (GC_HAS_MODEL || GC__WORD(region->base)) /* it has its type */ &&
+                !gc__object_is_leaf(region->base);
     return huge ? 2 : plan->promote_to[region->generation];
 }
 

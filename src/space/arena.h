@@ -133,6 +133,7 @@ GC__COLD void gc__arena_close(void) {
         gc__sides[i].bytes = gc__sides[i].opened = 0;
     }
     gc__sides_opened = 0;
+    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
     memset(&gc__tables, 0, sizeof gc__tables);
     arena->marks[1] = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;

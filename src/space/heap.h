@@ -294,9 +294,8 @@ GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(GC_ERROR_HEAP_FULL,
-             "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "
-             "raise %s, "
-             "or drop references",
+             "the heap holds %zu KiB of at most %zu (%s), %zu are kept for evacuation, and it needs %zu more: raise %s, or drop "
+             "references",
              gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
              gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
              heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");

@@ -122,11 +122,9 @@ GC__OUT_OF_LINE bool gc__is_refused_in_hook(const gc_heap *heap, const char *fun
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
     if (GC__LIKELY(!gc__heap_is_locked(heap))) return false;
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
-    gc__misused(gc__fail(
-        GC_ERROR_MISUSE,
-        "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-        "longjmp or an exception: have it set a flag and return, and make the call afterwards",
-        function));
+    gc__misused(gc__fail(GC_ERROR_MISUSE, "%s: called by a hook or callback of a collection, by a callback of a walk, or after "
+                                          "longjmp or an exception out of one: have it set a flag and return, and make the call "
+                                          "afterwards", function));
     return true;
 }
 /* The same for a function that inlines this. */

@@ -152,6 +152,40 @@ GC__FN uintptr_t *gc__traced_by(gc__worker *worker) { return GC_HAS_MODEL && wor
 #define GC__RUN_OF_VALUES 4 /* added to an object of which a run of words is scanned */
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end);
 
+typedef struct gc__written {
+    gc__worker *worker;
+    uintptr_t object, first; /* the address of the element with the index 0 */
+    size_t bytes, next;      /* the size of an element; the first that was not scanned */
+} gc__written;
+
+/* Scans the elements that lie in a written range. */
+GC__OUT_OF_LINE void gc__scan_written(void *context, uintptr_t from, uintptr_t end) {
+    gc__written *written = (gc__written *)context;
+    size_t index = gc__max((from - written->first) / written->bytes, written->next);
+    written->next = gc__max((end - written->first + written->bytes - 1) / written->bytes, index);
+    if (written->next > index) gc__scan_chunk(written->worker, written->object, index, written->next);
+}
+
+/* Scans the elements [index, end) of an array; with a goal for pauses, if they are many, only those in pages that were ever
+   written to. If the others were read, the system would have to find pages for them. */
+GC__OUT_OF_LINE void gc__scan_array(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool values) {
+#if GC_HAS_MODEL
+    gc__written written = {worker, object, object & ~(uintptr_t)7, sizeof(gc_word), index};
+    const gc_word zero[2] = {0, 0}; /* may lead to an object, as a value */
+    bool whole = gc__slot_decode(zero, 0, values) || end - index < GC__HUGE_BYTES / sizeof(gc_word) || gc__is_concurrent(worker);
+#else
+    const gc_type *type = gc__object_type(object);
+    gc__written written = {worker, object, object + type->bytes, type->element_bytes, index};
+    bool whole = values;
+#endif
+    uintptr_t from = written.first + index * written.bytes, to = written.first + end * written.bytes;
+    /* not memory of the host: the system may forget where shared pages are */
+    if (whole || worker->heap->options.memory || !gc__has_pause_goal(worker->heap))
+        gc__scan_written(&written, from, to);
+    else
+        gc__os_each_written(from, to, gc__scan_written, &written);
+}
+
 /* Accepts any slot in the object's region that is not said to be owned; GC_DEBUG and verify check more closely. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
@@ -174,7 +208,7 @@ GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     bool own = GC_HAS_MODEL && worker->traces_all && gc__in_arena((uintptr_t)slot) && (uintptr_t)slot > object;
     size_t index = own ? ((uintptr_t)slot - object) / sizeof(gc_word) : 0;
     if (index && count > GC__CHUNK && gc__flags_bytes(flags) == 8)
-        gc__scan_chunk(worker, object + (value ? GC__RUN_OF_VALUES : 0), index, index + count);
+        gc__scan_array(worker, object + (value ? GC__RUN_OF_VALUES : 0), index, index + count, value);
     else
         for (size_t i = 0; i < count; i++) gc__enqueue(worker, gc__slot_at(slots, i, value), value);
 }
@@ -333,39 +367,6 @@ GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, s
 #endif
 }
 
-#if !GC_HAS_MODEL
-typedef struct gc__written {
-    gc__worker *worker;
-    uintptr_t array;
-    size_t next; /* the first element that was not scanned */
-} gc__written;
-
-/* Scans the elements of a huge array that lie in a written range. */
-GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) {
-    gc__written *written = (gc__written *)context;
-    const gc_type *type = gc__object_type(written->array);
-    uintptr_t first = written->array + type->bytes;
-    size_t index = gc__max((from - first) / type->element_bytes, written->next);
-    written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
-    if (written->next == index) return;
-    gc__scan_chunk(written->worker, written->array, index, written->next);
-}
-
-/* Scans the elements of a huge array; with a goal for pauses, only those in pages that were ever written to. If the
-   others were read, the system would have to find pages for them. */
-GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
-    const gc_type *type = gc__object_type(array);
-    uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
-    gc__written written = {worker, array, 0};
-    /* not memory of the host: the system may forget where shared pages are */
-    bool mapped = !worker->heap->options.memory;
-    if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
-        gc__os_each_written(first, end, gc__scan_written_part, &written);
-    else
-        gc__scan_written_part(&written, first, end);
-}
-#endif
-
 #define GC__RUN 64 /* slots that are looked at together */
 /* Where barriers show pages, an object with a trace function is traced at once up to this size. */
 #define GC__WHOLE_BYTES ((size_t)4 << GC_WATCH_SHIFT)
@@ -523,7 +524,7 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
         /* an array may be growing beside the marker; its new elements are stored to through barriers */
         size_t length = __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_ACQUIRE);
         if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)) && !gc__is_concurrent(worker))
-            gc__scan_huge(worker, object);
+            gc__scan_array(worker, object, 0, length, type->element_values != 0);
         else
             gc__scan_chunk(worker, object, 0, length);
     }

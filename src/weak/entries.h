@@ -154,13 +154,12 @@ GC__FN bool gc__weak_follow(gc_word *slot, bool value) {
     return now || !ref;
 }
 
-/* For checkmark: records the strong part of an entry that is cleared, which the trace has reached. */
+/* For checkmark: records the strong part of an entry that is cleared, unless only its table is old and dead. */
 GC__FN void gc__entry_ended(gc__discovered *notes, const gc_weak_entries *entries, size_t i) {
-    bool value = gc__flags_value(entries->flags);
-    if (entries->kind == GC_WEAK_KEYS)
-        gc__words_push(&notes->ended, gc__slot_ref(gc__entry_value(entries, i), value));
-    if (entries->kind == GC_WEAK_VALUES)
-        gc__words_push(&notes->ended, gc__slot_ref(gc__entry_key(entries, i), value));
+    const gc_word *strong = entries->kind == GC_WEAK_KEYS     ? gc__entry_value(entries, i)
+                            : entries->kind == GC_WEAK_VALUES ? gc__entry_key(entries, i) : NULL;
+    uintptr_t ref = strong ? gc__slot_ref(strong, gc__flags_value(entries->flags)) : 0;
+    if (ref && gc__address_after_trace(ref)) gc__words_push(&notes->ended, ref);
 }
 
 /* Returns the index of the first weak reference, from the i-th on, that has to change; `value` is constant where this

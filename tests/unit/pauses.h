@@ -262,7 +262,7 @@ static void words(void) {
          "7 dirty cards, 0 KiB survived, 4,000 us in which the thread that collects did not run");
     says((gc_pause){.ns = 3 * MS, .phase_ns[GC_PHASE_GATHER] = 1 * MS, .phase_ns[GC_PHASE_FINALIZERS] = 1 * MS,
                     .phase_ns[GC_PHASE_SWEEP] = 1 * MS, .roots = 2, .pins = 1, .finalizers = 9, .regions = 3},
-         "2 roots, 1 pin, 1,000 us in gathering them, 9 finalizers are due, 3 regions, 1,000 us in freeing memory");
+         "2 roots, 1 pin, 1,000 us in gathering roots, 9 finalizers are due, 3 regions, 1,000 us in freeing memory");
     says((gc_pause){.ns = 0}, "");
     char small[8];
     gc_pause pause = {.ns = 9000, .phase_ns[GC_PHASE_CLOSE] = 9000};

@@ -181,6 +181,49 @@ static void too_much(void) {
     pthread_join(thread, NULL);
 }
 
+/* Hooks may not add bytes, for which the heap may have to collect. */
+static node *owner_in_hook;
+static gc_result result_in_hook;
+static void add_in_hook(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    result_in_hook = gc_object_add_external(gc, owner_in_hook, 30 * (ptrdiff_t)MIB);
+}
+
+static void within_hooks(void) {
+    GC_ROOTS(gc, owner_in_hook);
+    owner_in_hook = new_node(1);
+    full();
+    is(result_in_hook, GC_ERROR_MISUSE, "bytes that a hook adds are refused");
+}
+
+/* More than there are addresses for, though the limit would allow it. */
+static void beyond_the_arena(void) {
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    ok(!gc_new_array(gc, &vector_type, (size_t)1 << 42) && strstr(gc_last_message(), "GC_ARENA_BYTES"), "it is said: %s",
+       gc_last_message());
+    is(gc_object_add_external(gc, n, (ptrdiff_t)1 << 45), GC_ERROR_TOO_LARGE, "nor off the heap");
+}
+
+/* The tables of objects with bytes count towards the limit, also those that a collection has made. */
+static void tables_within_the_limit(void) {
+    enum { COUNT = 200000 };
+    vector *all = NULL;
+    GC_ROOTS(gc, all);
+    all = new_vector(COUNT);
+    size_t i = 0;
+    for (; i < COUNT; i++) {
+        node *n = new_node(i);
+        if (!n) break;
+        gc_store(gc, &all->items[i], n);
+        if (gc_object_add_external(gc, n, 1) != GC_OK) break;
+    }
+    full();
+    gc_stats now = stats();
+    ok(now.committed_bytes + now.table_bytes + now.metadata_bytes <= now.heap_bytes_max, "%zu KiB of %zu with bytes of %zu objects",
+       (now.committed_bytes + now.table_bytes + now.metadata_bytes) >> 10, now.heap_bytes_max >> 10, i);
+}
+
 static void too_much_of_objects(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
@@ -409,6 +452,9 @@ int main(void) {
     begin(NULL), unowned_budget(), end();
     begin(NULL), too_much_of_objects(), end();
     begin(NULL), too_much(), end();
+    if (!GC_DEBUG) run(within_hooks, (gc_options){.collection_end = add_in_hook});
+    run(beyond_the_arena, (gc_options){.heap_bytes_max = SIZE_MAX / 4});
+    run(tables_within_the_limit, (gc_options){.heap_bytes_max = 24 * (size_t)MIB});
     run(unowned_by_threads, (gc_options){0});
     run(unowned, (gc_options){0}); /* with locked instructions, since there have been threads */
     run(buffers, (gc_options){0});

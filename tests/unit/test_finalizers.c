@@ -561,6 +561,14 @@ static void many(void) {
     is(gc_finalizer_run(gc, SIZE_MAX), COUNT, "and by type");
 }
 
+/* They read the heap, so a thread in preemptive mode runs none. */
+static void preemptive(void) {
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    is(gc_finalizer_run(gc, 1), 0, "a thread in preemptive mode runs no finalizers");
+    is(gc_last_result(), GC_ERROR_MISUSE, "since that is a misuse");
+    ok(!gc_finalizer_wait(gc, 1), "nor does it wait for them");
+}
+
 int main(void) {
     const gc_options kinds[] = {{0},
                                 {.non_moving = true},
@@ -584,6 +592,7 @@ int main(void) {
         if (i != 3) run(at_random, kinds[i]);
     }
     for (int i = 0; i < 2; i++) run(generations, kinds[i]);
+    if (!GC_DEBUG) run(preemptive, kinds[0]);
     run(draining, (gc_options){.finalizers_ready = on_ready});
     run(limited, (gc_options){.skip_finalizers_at_end = true});
     run(from_within, (gc_options){0});

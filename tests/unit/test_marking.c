@@ -1108,6 +1108,49 @@ static traced *new_traced(size_t length) {
     return first;
 }
 
+/* One that a collection meets while it is white, and that only another one leads to, whose trace function waits for the
+   last pause. */
+static void met_while_white(void) {
+    void *slots[3] = {NULL, NULL, NULL};
+    growing *owner = NULL;
+    traced *leads = NULL;
+    node *lost = NULL;
+    GC_ROOTS(gc, owner, leads, lost);
+    scene_open();
+    owner = gc_new(gc, &growing_type);
+    leads = new_traced(1);
+    gc_store(gc, &leads->next, owner);
+    gc_store(gc, &scanned->items[0], lost = new_node(2));
+    gc_finalizer_register(gc, lost, &counting); /* so that there is a remark */
+    full();
+    full();
+    owner->slots = slots;
+    owner->count = 3;
+    lost = last_of(list)->right;
+    gc_handle h = gc_handle_create(heap, GC_HANDLE_WEAK, lost);
+    gc_store_in(gc, owner, &slots[0], lost);
+    gc_store(gc, &last_of(list)->right, NULL);
+    full();
+    owner = NULL, lost = NULL;
+    gc_store(gc, &scanned->items[0], NULL);
+    begin_marking();
+    bool leaves = gc__is_candidate((uintptr_t)slots[0]);
+    node *young = new_node(1);
+    gc_store_in(gc, leads->next, &slots[1], young);
+    gc_collect(heap, 0, 0);
+    const gc__words *waiting = &heap->marker->waiting;
+    ok(!leaves || (waiting->count && waiting->words[0] == (uintptr_t)leads->next && !is_marked(leads->next)),
+       "a white object waits%s", leaves ? "" : ": no region leaves");
+    mark_and_settle_all();
+    remark();
+    ok(heap->marking && slots[0] && gc_handle_get(h) == slots[0], "and what its slots refer to lives when it is marked in the last pause");
+    finish();
+    gc_handle_destroy(heap, h);
+    gc_finalizer_run(gc, SIZE_MAX);
+    leads = NULL;
+    scene_close();
+}
+
 #include "born.h"
 
 /* What is stored may be any address outside the heap, or a small number. */
@@ -1638,7 +1681,7 @@ int main(void) {
     run(remarked_finalizers, candidate);
     run(due_finalizers, candidate);
     run(finalizable_garbage, candidate), run(undecided_objects, candidate);
-    run(met_when_settled, candidate);
+    run(met_when_settled, candidate), run(met_while_white, candidate);
     run(settled_references, candidate);
     run(settled_ephemerons, candidate);
     run(random_tables, candidate);

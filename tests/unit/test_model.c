@@ -250,6 +250,28 @@ static void evacuated(void) {
     gc_heap_destroy(heap);
 }
 
+/* A huge object grows old in its first collection of generation 1, in which only pages that were written to are looked at. */
+static void huge(void) {
+    enum { WIDTH = 1 << 20 };
+    gc_options options = {.concurrent = GC_CONCURRENT_ON, .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT, .nursery_bytes = 64 << 20,
+                          .test.marker_steps = 1, .debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER};
+    heap = gc_heap_create(&options), gc = gc_thread_attach(heap);
+    thing *root = make(RECORD, WIDTH);
+    GC_ROOTS(gc, root);
+    size_t wrong = 0;
+    for (size_t i = 0; i < WIDTH; i += 60000) {
+        thing *text = make(TEXT, 1);
+        text->fields[0] = (thing *)(uintptr_t)i;
+        gc_store(gc, &root->fields[i], text);
+    }
+    gc_collect(heap, 1, 0);
+    is(gc_object_generation(root), 2, "a huge object is scanned once");
+    gc_collect(heap, 2, GC_COLLECT_BLOCKING);
+    for (size_t i = 0; i < WIDTH; i += 60000) wrong += root->fields[i]->fields[0] != (thing *)(uintptr_t)i;
+    is(wrong, 0, "and what it refers to lives");
+    gc_heap_destroy(heap);
+}
+
 /* An object is taken out of a list behind which the marker has not come, into a record that it has scanned: only the page shows
    that, at which all workers look in the last pause. */
 static void shown_by_a_page(void) {
@@ -318,6 +340,7 @@ int main(void) {
     for (size_t i = 0; i < sizeof tested / sizeof *tested; i++) run_all(tested[i]);
 #ifdef MODEL_IS_SHARED
     evacuated();
+    huge();
     is(gc_barrier_switch(GC_BARRIER_WRITE_WATCH_BYTE_REGION), GC_OK, "the barrier shows pages");
     run_all(tested[8]);
     shown_by_a_page();

@@ -331,6 +331,30 @@ static void fixed_holes(void) {
        COUNT * sizeof(node) >> 10, most >> 10);
 }
 
+/* A heap was full of objects that never move, of which few are left: others find room between them. */
+static void between_fixed(void) {
+    enum { KEPT = 1000, OTHERS = 20000 };
+    vector *all = NULL, *keep = NULL, *others = NULL;
+    size_t made = 0, kept = 0, wrong = 0;
+    GC_ROOTS(gc, all, keep, others);
+    keep = new_vector(KEPT), others = new_vector(OTHERS), all = new_vector(stats().heap_bytes_max / 1000);
+    for (vector *v; made < all->header.length && (v = gc_new_with(gc, &vector_type, 123, GC_NEW_FIXED)) != NULL;)
+        gc_store(gc, &all->items[made++], v);
+    for (size_t i = 0; i < made; i += GC_REGION_BYTES / 2000) gc_store(gc, &keep->items[kept++], all->items[i]);
+    all = NULL;
+    for (int i = 0; i < 3; i++) gc_collect(heap, 2, GC_COLLECT_COMPACTING);
+    for (size_t i = 0; i < OTHERS; i++) {
+        node *n = gc_new(gc, &node_type);
+        if (!n) break;
+        n->value = i;
+        gc_store(gc, &others->items[i], n);
+    }
+    ok(others->items[OTHERS - 1], "objects lie between %zu of %zu that never move", kept, made);
+    full();
+    for (size_t i = 0; i < OTHERS && others->items[i]; i++) wrong += ((node *)others->items[i])->value != i;
+    is(wrong, 0, "and are as they were");
+}
+
 /* A thread allocates objects that never move, behind which another one's arrays grow. */
 static uint32_t beside_ends;
 static void *beside(void *wrong) {
@@ -434,6 +458,7 @@ int main(void) {
     run(fixed, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
     run(fixed, (gc_options){.heap_bytes_max = 400 * GC_REGION_BYTES, .test.scarce_memory = true});
     run(fixed_holes, (gc_options){0});
+    run(between_fixed, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES, .debug.verify = GC_VERIFY_AFTER});
     gc_options hosted = {.scan_roots = scan_roots};
     run(pinned, hosted);
     run(pinned_interior, hosted);
