@@ -2654,7 +2654,8 @@ GC__DAC_FN bool gc__dac_slots_traced(const gc_dac_type *type, uint64_t end, gc__
     uint64_t known = type->refs | type->values;
     for (uint64_t offset = 8; offset + 8 <= end; offset += 8) {
         bool masked = offset < 512 && offset < type->bytes && (known >> (offset / 8) & 1);
-        if (!masked && !gc__dac_is_masked_element(type, offset) && !f(context, offset, UINT64_MAX, GC_DAC_SLOT_GUESSED)) return false;
+        if (masked || gc__dac_is_masked_element(type, offset)) continue;
+        if (!f(context, offset, UINT64_MAX, GC_DAC_SLOT_GUESSED)) return false;
     }
     return true;
 }
@@ -2701,7 +2702,8 @@ GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty) {
     uint64_t ages = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_age);
     if (ages) gc__dac_load(dac, ages + slot / copy->info.region_bytes, &age, 1);
     if (age & gc__dac_fact(copy, GC__DAC_FACT_AGE_LOGGED)) {
-        gc__dac_fail(dac, "stores are logged in the region of 0x%llx now, so its cards do not have them", (unsigned long long)slot);
+        gc__dac_fail(dac, "stores are logged in the region of 0x%llx now, so its cards do not have them",
+                     (unsigned long long)slot);
         return gc__dac_end(dac);
     }
     gc__dac_load(dac, cards + (slot >> byte_shift), &card, 1);
@@ -2789,7 +2791,8 @@ GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
 
 /* The native thread with that number. False: it is not known. */
 GC__DAC_FN bool gc__dac_native_find(gc_dac *dac, uint64_t tid, gc_dac_native *native) {
-    for (size_t i = 0; tid && dac->target.native && gc__dac_step(dac, 1) && dac->target.native(dac->target.context, i, native); i++)
+    size_t i = 0;
+    while (tid && dac->target.native && gc__dac_step(dac, 1) && dac->target.native(dac->target.context, i++, native))
         if (native->tid == tid) return true;
     memset(native, 0, sizeof *native);
     return false;

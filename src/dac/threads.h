@@ -7,7 +7,8 @@
 
 /* The native thread with that number. False: it is not known. */
 GC__DAC_FN bool gc__dac_native_find(gc_dac *dac, uint64_t tid, gc_dac_native *native) {
-    for (size_t i = 0; tid && dac->target.native && gc__dac_step(dac, 1) && dac->target.native(dac->target.context, i, native); i++)
+    size_t i = 0;
+    while (tid && dac->target.native && gc__dac_step(dac, 1) && dac->target.native(dac->target.context, i++, native))
         if (native->tid == tid) return true;
     memset(native, 0, sizeof *native);
     return false;
