@@ -1700,9 +1700,9 @@ GC__DAC_FN bool gc__dac_list_next(gc_dac *dac, gc__dac_list *list, uint64_t next
 
 /* The number of the region whose record is at `address`; place_count: it is none. */
 GC__DAC_FN size_t gc__dac_place_number(const gc__dac_copy *copy, uint64_t address) {
+    if (address < copy->regions) return copy->place_count;
     uint64_t bytes = gc__dac_fact(copy, GC__DAC_FACT_REGION_BYTES), offset = address - copy->regions;
-    return address < copy->regions || offset % bytes || offset / bytes >= copy->place_count ? copy->place_count
-                                                                                            : (size_t)(offset / bytes);
+    return offset % bytes || offset / bytes >= copy->place_count ? copy->place_count : (size_t)(offset / bytes);
 }
 
 GC__DAC_FN void gc__dac_places_free(gc_dac *dac, gc__dac_copy *copy) {
