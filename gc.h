@@ -17042,7 +17042,7 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
 #include <stdint.h>
 
 #define GC_DAC_MAJOR 3
-#define GC_DAC_MINOR 1
+#define GC_DAC_MINOR 2
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
@@ -17111,7 +17111,10 @@ static inline size_t gc__name_bytes(const char *names) {
     X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
     X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
     X(STACK_WORDS, GC__STACK_WORDS)                                \
-    X(SLOT_DERIVED, GC__SLOT_DERIVED)
+    X(SLOT_DERIVED, GC__SLOT_DERIVED)                              \
+    X(SLOT_CONSERVATIVE, GC_SLOT_CONSERVATIVE)                     \
+    X(VALUE_BYTES, GC_VALUE_BYTES)                                 \
+    X(AGE_LOGGED, GC_AGE_LOGGED)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -17251,7 +17254,10 @@ static inline size_t gc__name_bytes(const char *names) {
     X(value_stack, base, gc_value_stack, base)                       \
     X(value_stack, top, gc_value_stack, top)                         \
     X(value_stack, entry_bytes, gc_value_stack, entry_bytes)         \
-    X(value_stack, flags, gc_value_stack, flags)
+    X(value_stack, flags, gc_value_stack, flags)                     \
+    X(window, start, gc_window, start)                               \
+    X(tables, age, gc_barrier_tables, age)                           \
+    X(thread, unbound, gc__thread_record, unbound)
 
 /* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
 #define GC__DAC_STATISTICS(X)      \

@@ -78,7 +78,7 @@ GC__STYLE_BEGIN
 #include <stdint.h>
 
 #define GC_DAC_MAJOR 3
-#define GC_DAC_MINOR 1
+#define GC_DAC_MINOR 2
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
@@ -147,7 +147,10 @@ static inline size_t gc__name_bytes(const char *names) {
     X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
     X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
     X(STACK_WORDS, GC__STACK_WORDS)                                \
-    X(SLOT_DERIVED, GC__SLOT_DERIVED)
+    X(SLOT_DERIVED, GC__SLOT_DERIVED)                              \
+    X(SLOT_CONSERVATIVE, GC_SLOT_CONSERVATIVE)                     \
+    X(VALUE_BYTES, GC_VALUE_BYTES)                                 \
+    X(AGE_LOGGED, GC_AGE_LOGGED)
 
 /* X(structure, member, type, path): offsets of members. */
 #define GC__DAC_MEMBERS(X)                                           \
@@ -287,7 +290,10 @@ static inline size_t gc__name_bytes(const char *names) {
     X(value_stack, base, gc_value_stack, base)                       \
     X(value_stack, top, gc_value_stack, top)                         \
     X(value_stack, entry_bytes, gc_value_stack, entry_bytes)         \
-    X(value_stack, flags, gc_value_stack, flags)
+    X(value_stack, flags, gc_value_stack, flags)                     \
+    X(window, start, gc_window, start)                               \
+    X(tables, age, gc_barrier_tables, age)                           \
+    X(thread, unbound, gc__thread_record, unbound)
 
 /* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
 #define GC__DAC_STATISTICS(X)      \
@@ -502,7 +508,6 @@ typedef struct gc_dac_type {
     bool is_weak;      /* its elements are weak references: gc_trace_weak */
     bool is_ephemeral; /* its elements are pairs of a weak key and what lives as long as that: gc_trace_ephemerons */
     bool has_finalizer;
-    bool sized; /* false: the host's own object model, whose sizes only the program knows */
     unsigned field_count;
     gc_dac_field fields[GC_DAC_FIELDS];
     void *user; /* the caller's, at first NULL */
@@ -522,7 +527,9 @@ typedef struct gc_dac_object {
 } gc_dac_object;
 /* Flags of objects. */
 enum {
-    GC_DAC_UNFINISHED = 1, /* a thread is allocating it and has not written its header: type and bytes are not known */
+    /* Type and bytes are not known: a thread is allocating it and has not written its header, or only the program knows what
+       headers say (GC_MODEL_BYTES), and there is no gc_dac_host.bytes. */
+    GC_DAC_UNFINISHED = 1,
     GC_DAC_OBJECT_LARGE = 2
 };
 
@@ -553,6 +560,7 @@ typedef struct gc_dac_thread {
     bool parked;       /* waits within gc.h */
     bool conservative; /* its native stack is a root */
     bool running;      /* cooperative, and at no safe point: its last allocation or store may be unfinished */
+    bool unbound;      /* of gc_thread_create: no native thread's, so its mode is not known, and its frames are no roots */
     uint64_t windows[2], window_ends[2]; /* the next free byte of its two windows, and their ends; 0: none */
     uint64_t pc, sp;                     /* of the native thread; 0: not known */
     uint64_t stack_base, stack_pointer;  /* what is scanned of a conservative stack; 0: not known */
@@ -568,7 +576,7 @@ typedef enum gc_dac_frame_kind {
 typedef struct gc_dac_frame {
     gc_dac_frame_kind kind;
     uint64_t address;
-    const char *function, *file; /* "" if not known; for compiled code, the method */
+    const char *function, *file; /* "" if not known, as of compiled code */
     unsigned line;
     const char *names; /* "list, cell" */
     uint64_t count;    /* of slots */
@@ -677,7 +685,8 @@ GC_DAC_API bool gc_dac_slots(gc_dac *dac, const gc_dac_object *object,
 GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
                                   bool (*visit)(void *context, uint64_t reference, bool guessed), void *context);
 /* Whether what write barriers keep says that the slot, of an object, may hold a reference to a younger object: its card and
-   bundle are dirty, or it is in the log. [the reader's thread; never collects; false: message] */
+   bundle are dirty, or it is in the log. They do not say it while the collector has stores logged one by one. [the reader's
+   thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty);
 /* The mapping that has the address. [the reader's thread; never collects; false: none has it] */
 GC_DAC_API bool gc_dac_mapping_at(gc_dac *dac, uint64_t address, gc_dac_mapping *mapping);
@@ -1153,7 +1162,7 @@ typedef struct gc__dac_place {
 
 /* A window of a thread. */
 typedef struct gc__dac_window {
-    uint64_t next, end;
+    uint64_t start, next, end; /* where marks show objects, those from `start` on have none yet */
     size_t place; /* number of its region */
     bool running;
 } gc__dac_window;
@@ -1171,6 +1180,7 @@ typedef struct gc__dac_copy {
     size_t place_count;
     gc__dac_window *windows;
     size_t window_count, window_room;
+    const char *fault; /* what the tables of its heaps lack, for each call on one; NULL: nothing */
 } gc__dac_copy;
 
 /* A call that the caller has made, or made within a callback of another one. */
@@ -1690,9 +1700,9 @@ GC__DAC_FN bool gc__dac_list_next(gc_dac *dac, gc__dac_list *list, uint64_t next
 
 /* The number of the region whose record is at `address`; place_count: it is none. */
 GC__DAC_FN size_t gc__dac_place_number(const gc__dac_copy *copy, uint64_t address) {
+    if (address < copy->regions) return copy->place_count;
     uint64_t bytes = gc__dac_fact(copy, GC__DAC_FACT_REGION_BYTES), offset = address - copy->regions;
-    return address < copy->regions || offset % bytes || offset / bytes >= copy->place_count ? copy->place_count
-                                                                                            : (size_t)(offset / bytes);
+    return offset % bytes || offset / bytes >= copy->place_count ? copy->place_count : (size_t)(offset / bytes);
 }
 
 GC__DAC_FN void gc__dac_places_free(gc_dac *dac, gc__dac_copy *copy) {
@@ -1793,7 +1803,8 @@ GC__DAC_FN uint64_t gc__dac_place_end(const gc__dac_copy *copy, const gc__dac_pl
 
 /* Notes a window, if it is one in a region of the heap. A thread may be in the midst of opening it: then it is none yet. */
 GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, uint64_t window, bool running) {
-    uint64_t next = gc__dac_member(dac, copy, window, GC__DAC_AT_window_next),
+    uint64_t start = gc__dac_member(dac, copy, window, GC__DAC_AT_window_start),
+             next = gc__dac_member(dac, copy, window, GC__DAC_AT_window_next),
              end = gc__dac_member(dac, copy, window, GC__DAC_AT_window_end),
              region = gc__dac_member(dac, copy, window, GC__DAC_AT_window_region);
     size_t number = region ? gc__dac_place_number(copy, region) : copy->place_count;
@@ -1810,7 +1821,7 @@ GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t hea
         copy->windows = windows;
         copy->window_room = room;
     }
-    gc__dac_window fresh = {next, end, number, running};
+    gc__dac_window fresh = {start, next, end, number, running};
     copy->windows[copy->window_count++] = fresh;
 }
 
@@ -1846,32 +1857,40 @@ GC__DAC_FN void gc__dac_each_heap(gc_dac *dac, gc__dac_copy *copy,
 }
 
 /* Notes in which regions of a heap a collection is at work. It takes regions out of the lists before it gives them verdicts, and
-   puts them back after taking these away. */
-GC__DAC_FN void gc__dac_places_condemn(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
+   puts them back after taking these away. False: there are more heaps than there can be. */
+GC__DAC_FN bool gc__dac_places_condemn(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
     uint32_t phase = gc__dac_member32(dac, copy, heap, GC__DAC_AT_heap_phase);
     bool collects = phase >= GC_PHASE_PLAN && phase <= GC_PHASE_SWEEP;
+    if (!gc__dac_step(dac, copy->place_count)) return false;
     for (size_t i = 0; i < copy->place_count; i++) {
         gc__dac_place *place = &copy->places[i];
         bool has_objects = place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL) || gc__dac_is_large(copy, place);
         if (place->heap == heap) place->condemned = place->verdict || (collects && has_objects && !place->listed);
     }
+    return true;
 }
 
 GC__DAC_FN bool gc__dac_heap_survey(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, void *context) {
     (void)context;
     gc__dac_places_list(dac, copy, heap);
-    gc__dac_places_condemn(dac, copy, heap);
+    if (!gc__dac_places_condemn(dac, copy, heap)) return false;
     gc__dac_windows_find(dac, copy, heap);
     return true;
 }
 
-/* Reads the tables of all collectors, unless they are known. */
+/* Reads the tables of all collectors, unless they are known. What is damaged in them is kept for later calls. */
 GC__DAC_FN void gc__dac_survey(gc_dac *dac) {
+    gc__dac_call *call = gc__dac_this_call(dac);
+    bool incomplete = call->incomplete;
     for (size_t i = 0; i < dac->copy_count; i++) {
         gc__dac_copy *copy = &dac->copies[i];
         if (copy->info.rejected || (copy->places && !(dac->moving && dac->depth == 1))) continue;
+        call->incomplete = false;
         if (gc__dac_places_read(dac, copy)) gc__dac_each_heap(dac, copy, gc__dac_heap_survey, NULL);
+        copy->fault = call->incomplete ? gc__dac_format(dac, "%s", call->message) : NULL;
+        incomplete |= call->incomplete;
     }
+    call->incomplete = incomplete;
 }
 
 /* Begins a call, which ends by gc__dac_end. False: the reader was rejected. */
@@ -1914,8 +1933,8 @@ static const char *const gc__dac_phase_texts[] = {
 GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, const gc_dac_heap *heap) {
     if (heap->phase < GC_PHASE_PLAN || heap->phase > GC_PHASE_SWEEP)
         return dac->moving ? "the process runs on while it is read: what is reported is of different moments" : "";
-    size_t condemned = 0;
-    for (size_t i = 0; i < copy->place_count; i++)
+    size_t condemned = 0, count = gc__dac_step(dac, copy->place_count) ? copy->place_count : 0;
+    for (size_t i = 0; i < count; i++)
         condemned += copy->places[i].heap == heap->address && copy->places[i].condemned;
     return gc__dac_format(dac,
                           "collection %llu, of generation %d, is at work (%s): objects in its %zu condemned regions "
@@ -1978,8 +1997,11 @@ GC__DAC_FN bool gc__dac_heap_visit(gc_dac *dac, gc__dac_copy *copy, uint64_t add
 GC_DAC_API bool gc_dac_heaps(gc_dac *dac, bool (*visit)(void *context, const gc_dac_heap *heap), void *context) {
     gc__dac_heap_walk walk = {visit, context, false};
     if (!gc__dac_begin(dac)) return gc__dac_end(dac);
-    for (size_t i = 0; i < dac->copy_count && !walk.stopped; i++)
-        if (!dac->copies[i].info.rejected) gc__dac_each_heap(dac, &dac->copies[i], gc__dac_heap_visit, &walk);
+    for (size_t i = 0; i < dac->copy_count && !walk.stopped; i++) {
+        if (dac->copies[i].info.rejected) continue;
+        if (dac->copies[i].fault) gc__dac_fail(dac, "%s", dac->copies[i].fault);
+        gc__dac_each_heap(dac, &dac->copies[i], gc__dac_heap_visit, &walk);
+    }
     return gc__dac_end(dac);
 }
 
@@ -1990,6 +2012,7 @@ GC__DAC_FN gc__dac_copy *gc__dac_copy_of(gc_dac *dac, const gc_dac_heap *heap) {
         gc__dac_fail(dac, "that is no heap of this reader");
         return NULL;
     }
+    if (dac->copies[heap->collector].fault) gc__dac_fail(dac, "%s", dac->copies[heap->collector].fault);
     return &dac->copies[heap->collector];
 }
 
@@ -2016,6 +2039,7 @@ GC_DAC_API bool gc_dac_regions(gc_dac *dac, const gc_dac_heap *heap,
     for (size_t i = 0; copy && i < copy->place_count; i++) {
         gc__dac_place *place = &copy->places[i];
         if (place->heap != heap->address || place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_LARGE_REST)) continue;
+        if (!gc__dac_step(dac, 2 * copy->window_count)) break;
         gc_dac_region region;
         memset(&region, 0, sizeof region);
         if (!place->listed) place->span = 1;
@@ -2162,7 +2186,6 @@ GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy,
     gc__dac_type_trace(dac, copy, &fresh);
     uint64_t finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer), function = 0;
     fresh.has_finalizer = finalizer && gc__dac_copy_memory(dac, finalizer, &function, 8) == 8 && function;
-    fresh.sized = true;
     gc__dac_type_fields(dac, copy, &fresh);
     type = (gc_dac_type *)gc__dac_keep(dac, sizeof *type);
     if (!type) return NULL;
@@ -2242,6 +2265,11 @@ GC__DAC_FN bool gc__dac_object_parse(gc_dac *dac, const gc__dac_copy *copy, cons
     return true;
 }
 
+/* Whether only the program knows what headers of the collector's objects say. */
+GC__DAC_FN bool gc__dac_is_of_unknown_model(const gc_dac *dac, const gc__dac_copy *copy) {
+    return gc__dac_fact(copy, GC__DAC_FACT_HAS_MODEL) && !dac->host.bytes;
+}
+
 GC__DAC_FN void gc__dac_cursor_close(gc_dac *dac, gc__dac_cursor *cursor) {
     gc__dac_free(dac, cursor->own, cursor->own_bytes, 1);
     gc__dac_free(dac, cursor->marks, cursor->copy->info.region_bytes / 64, 1);
@@ -2264,14 +2292,36 @@ GC__DAC_FN bool gc__dac_cursor_load(gc_dac *dac, gc__dac_cursor *cursor, uint64_
 }
 
 /* The window that the walk meets next. */
-GC__DAC_FN void gc__dac_cursor_window(gc__dac_cursor *cursor) {
+GC__DAC_FN void gc__dac_cursor_window(gc_dac *dac, gc__dac_cursor *cursor) {
     gc__dac_copy *copy = cursor->copy;
     cursor->window = NULL;
+    if (!gc__dac_step(dac, copy->window_count)) cursor->end = cursor->at;
     for (size_t i = 0; i < copy->window_count; i++) {
         gc__dac_window *each = &copy->windows[i];
         bool ahead = each->next > cursor->at || (each->next == cursor->at && each->end > cursor->at);
         if (each->place == cursor->number && ahead && (!cursor->window || each->next < cursor->window->next))
             cursor->window = each;
+    }
+}
+
+/* Marks the objects of a window that have no marks before its thread leaves it: those that are born in generation 2. They follow
+   one another. */
+GC__DAC_FN void gc__dac_cursor_mark_born(gc_dac *dac, gc__dac_cursor *cursor, const gc__dac_window *window) {
+    const uint64_t filler = gc__dac_fact(cursor->copy, GC__DAC_FACT_FILLER_TAG),
+                   shift = gc__dac_fact(cursor->copy, GC__DAC_FACT_FILLER_SHIFT), base = cursor->place->base;
+    uint64_t at = window->start, header, bytes;
+    if (at < base || at % 8) return;
+    for (; at < window->next && at < cursor->readable && cursor->readable - at >= 8; at += bytes) {
+        gc_dac_object object;
+        const uint8_t *memory = cursor->memory + (at - base);
+        memcpy(&header, memory, 8);
+        bytes = header >> shift;
+        if ((header & filler) == filler && (bytes < 8 || bytes % 8 || bytes > window->next - at)) return;
+        if ((header & filler) == filler) continue;
+        cursor->marks[(at - base) / 512] |= (uint64_t)1 << (at - base) / 8 % 64;
+        object.address = at;
+        if (!gc__dac_object_parse(dac, cursor->copy, memory, cursor->readable - at, window->next - at, &object)) return;
+        bytes = object.bytes;
     }
 }
 
@@ -2281,18 +2331,22 @@ GC__DAC_FN bool gc__dac_cursor_open(gc_dac *dac, gc__dac_copy *copy, size_t numb
     cursor->copy = copy;
     cursor->number = number;
     cursor->place = &copy->places[number];
+    if (!gc__dac_step(dac, 2 * copy->window_count)) return false;
     cursor->at = cursor->place->base;
     cursor->end = gc__dac_place_top(copy, number);
     cursor->object.generation = cursor->place->generation;
     uint64_t bytes = cursor->end - cursor->at;
     if (gc__dac_is_large(copy, cursor->place) && bytes > GC__DAC_CONTENTS_MAX) bytes = GC__DAC_CONTENTS_MAX;
     if (!gc__dac_cursor_load(dac, cursor, bytes)) return false;
-    gc__dac_cursor_window(cursor);
+    gc__dac_cursor_window(dac, cursor);
     if (cursor->place->linear || gc__dac_is_large(copy, cursor->place)) return true;
     uint64_t mark_bytes = copy->info.region_bytes / 64;
     cursor->marks = (uint64_t *)gc__dac_allocate(dac, mark_bytes, 1);
     uint64_t plane = copy->marks[cursor->place->second_plane];
-    return cursor->marks && gc__dac_load(dac, plane + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes);
+    if (!cursor->marks || !gc__dac_load(dac, plane + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes)) return false;
+    for (size_t i = 0; i < copy->window_count; i++)
+        if (copy->windows[i].place == number) gc__dac_cursor_mark_born(dac, cursor, &copy->windows[i]);
+    return true;
 }
 
 /* The header says nothing: the walk cannot go on behind it. */
@@ -2331,7 +2385,7 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
         gc__dac_window *window = cursor->window;
         if (window && window->next == at) {
             cursor->at = window->end;
-            gc__dac_cursor_window(cursor);
+            gc__dac_cursor_window(dac, cursor);
             continue;
         }
         if (window) limit = window->next;
@@ -2342,7 +2396,7 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
             uint64_t bytes = header >> shift;
             if (bytes < 8 || bytes % 8 || bytes > cursor->end - at) return gc__dac_cursor_lost(dac, cursor, at);
             cursor->at += bytes;
-            if (window && cursor->at > window->next) gc__dac_cursor_window(cursor);
+            if (window && cursor->at > window->next) gc__dac_cursor_window(dac, cursor);
             continue;
         }
         cursor->object.address = at;
@@ -2382,8 +2436,8 @@ GC__DAC_FN bool gc__dac_cursor_marked(gc_dac *dac, gc__dac_cursor *cursor) {
             cursor->at = at + cursor->object.bytes;
         else if (gc__dac_has_no_header(cursor, at))
             gc__dac_cursor_unfinished(cursor, at + 8);
-        else
-            gc__dac_cursor_lost(dac, cursor, at);
+        else if (!gc__dac_cursor_lost(dac, cursor, at) && gc__dac_is_of_unknown_model(dac, cursor->copy))
+            gc__dac_cursor_unfinished(cursor, at + 8);
         return true;
     }
     return false;
@@ -2588,13 +2642,20 @@ GC__DAC_FN bool gc__dac_slots_of_mask(uint64_t mask, uint64_t base, uint64_t end
     return true;
 }
 
+/* Whether one of the masks of elements covers the word of an object. */
+GC__DAC_FN bool gc__dac_is_masked_element(const gc_dac_type *type, uint64_t offset) {
+    if (!type->element_bytes || offset < type->bytes) return false;
+    uint64_t within = (offset - type->bytes) % type->element_bytes;
+    return within < 512 && ((type->element_refs | type->element_values) >> (within / 8) & 1);
+}
+
 /* The words that no mask covers may be slots that the type's trace function knows. */
 GC__DAC_FN bool gc__dac_slots_traced(const gc_dac_type *type, uint64_t end, gc__dac_slot_function f, void *context) {
     uint64_t known = type->refs | type->values;
     for (uint64_t offset = 8; offset + 8 <= end; offset += 8) {
         bool masked = offset < 512 && offset < type->bytes && (known >> (offset / 8) & 1);
-        bool element = type->element_bytes && offset >= type->bytes && (type->element_refs | type->element_values);
-        if (!masked && !element && !f(context, offset, UINT64_MAX, GC_DAC_SLOT_GUESSED)) return false;
+        if (masked || gc__dac_is_masked_element(type, offset)) continue;
+        if (!f(context, offset, UINT64_MAX, GC_DAC_SLOT_GUESSED)) return false;
     }
     return true;
 }
@@ -2612,7 +2673,7 @@ GC__DAC_FN void gc__dac_slots_weak(const gc_dac_object *object, gc__dac_slot_fun
 GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_function f, void *context) {
     const gc_dac_type *type = object->type;
     uint64_t end = object->bytes;
-    if (!type || !type->sized) return;
+    if (!type) return;
     if (!gc__dac_slots_of_mask(type->refs, 0, end, UINT64_MAX, 0, f, context)) return;
     if (!gc__dac_slots_of_mask(type->values, 0, end, UINT64_MAX, GC_DAC_SLOT_VALUE, f, context)) return;
     if (type->element_refs | type->element_values)
@@ -2637,7 +2698,14 @@ GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty) {
     uint64_t log_bits = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_log_bits);
     unsigned byte_shift = gc__dac_fact(copy, GC__DAC_FACT_CARD_BYTE_SHIFT) & 63;
     unsigned bundle_shift = gc__dac_fact(copy, GC__DAC_FACT_BUNDLE_SHIFT) & 63;
-    uint8_t card = 0, bundle = 1, logged = 0;
+    uint8_t card = 0, bundle = 1, logged = 0, age = 0;
+    uint64_t ages = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_age);
+    if (ages) gc__dac_load(dac, ages + slot / copy->info.region_bytes, &age, 1);
+    if (age & gc__dac_fact(copy, GC__DAC_FACT_AGE_LOGGED)) {
+        gc__dac_fail(dac, "stores are logged in the region of 0x%llx now, so its cards do not have them",
+                     (unsigned long long)slot);
+        return gc__dac_end(dac);
+    }
     gc__dac_load(dac, cards + (slot >> byte_shift), &card, 1);
     if (gc__dac_fact(copy, GC__DAC_FACT_CARD_BITS))
         card = card >> ((slot >> (gc__dac_fact(copy, GC__DAC_FACT_CARD_SHIFT) & 63)) & 7) & 1;
@@ -2723,7 +2791,8 @@ GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
 
 /* The native thread with that number. False: it is not known. */
 GC__DAC_FN bool gc__dac_native_find(gc_dac *dac, uint64_t tid, gc_dac_native *native) {
-    for (size_t i = 0; tid && dac->target.native && dac->target.native(dac->target.context, i, native); i++)
+    size_t i = 0;
+    while (tid && dac->target.native && gc__dac_step(dac, 1) && dac->target.native(dac->target.context, i++, native))
         if (native->tid == tid) return true;
     memset(native, 0, sizeof *native);
     return false;
@@ -2739,6 +2808,11 @@ GC__DAC_FN void gc__dac_thread_windows(gc_dac *dac, const gc__dac_copy *copy, gc
     }
 }
 
+/* Whether its own stack is a root. Another one that it has entered may be one by itself. */
+GC__DAC_FN bool gc__dac_thread_is_conservative(gc_dac *dac, const gc__dac_copy *copy, uint64_t thread) {
+    return gc__dac_member8(dac, copy, thread, GC__DAC_AT_thread_conservative) != 0;
+}
+
 GC__DAC_FN gc_dac_thread gc__dac_thread_read(gc_dac *dac, const gc__dac_copy *copy, uint64_t address) {
     gc_dac_thread thread;
     gc_dac_native native;
@@ -2750,8 +2824,11 @@ GC__DAC_FN gc_dac_thread gc__dac_thread_read(gc_dac *dac, const gc__dac_copy *co
                       gc__dac_fact(copy, GC__DAC_FACT_MODE_PREEMPTIVE);
     thread.mode = preemptive ? GC_DAC_PREEMPTIVE : GC_DAC_COOPERATIVE;
     thread.parked = gc__dac_member8(dac, copy, address, GC__DAC_AT_thread_parked) != 0;
-    thread.conservative = gc__dac_member8(dac, copy, address, GC__DAC_AT_thread_conservative) != 0;
-    thread.running = gc__dac_thread_runs(dac, copy, address);
+    uint64_t stack = gc__dac_member(dac, copy, address, GC__DAC_AT_thread_stack);
+    thread.conservative = gc__dac_thread_is_conservative(dac, copy, address) ||
+                          gc__dac_member8(dac, copy, stack, GC__DAC_AT_stack_conservative);
+    thread.unbound = gc__dac_member8(dac, copy, address, GC__DAC_AT_thread_unbound) != 0;
+    thread.running = !thread.unbound && gc__dac_thread_runs(dac, copy, address);
     gc__dac_thread_windows(dac, copy, &thread);
     gc__dac_native_find(dac, thread.tid, &native);
     thread.pc = native.pc;
@@ -2823,8 +2900,7 @@ GC__DAC_FN bool gc__dac_each_code_frame(gc_dac *dac, const gc__dac_copy *copy, u
         frame.address = list.at;
         frame.stack = stack;
         frame.pc = gc__dac_member(dac, copy, list.at, GC__DAC_AT_code_pc);
-        frame.function = "compiled code";
-        frame.file = frame.names = "";
+        frame.function = frame.file = frame.names = "";
         if (!f(context, &frame, 0)) return false;
         more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_code_previous),
                                  "records of compiled code");
@@ -3107,10 +3183,25 @@ GC__DAC_FN bool gc__dac_root_report(gc__dac_root_walk *walk, gc_dac_root *root) 
     return !walk->stopped;
 }
 
+/* The root is a word that may be anything: a plain reference, or else a value. */
+GC__DAC_FN void gc__dac_root_guess(const gc__dac_copy *copy, gc_dac_root *root) {
+    root->certain = false;
+    root->interior = root->pinned = true;
+    root->value = gc__dac_fact(copy, GC__DAC_FACT_HAS_VALUES) && !gc__dac_reference(copy, root->word);
+}
+
+/* What the flags say of the root, whose word is known. */
 GC__DAC_FN void gc__dac_root_flags(const gc__dac_copy *copy, gc_dac_root *root, uint64_t flags) {
     root->interior = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_INTERIOR)) != 0;
     root->pinned = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_PINNED)) != 0;
     root->value = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
+    if (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONSERVATIVE)) gc__dac_root_guess(copy, root);
+}
+
+/* The distance of slots with these flags. */
+GC__DAC_FN uint64_t gc__dac_slot_bytes(const gc__dac_copy *copy, uint64_t flags) {
+    uint64_t bytes = gc__dac_fact(copy, GC__DAC_FACT_VALUE_BYTES);
+    return bytes && flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_VALUE) ? bytes : 8;
 }
 
 /* The i-th of "list, cell". */
@@ -3136,9 +3227,8 @@ GC__DAC_FN bool gc__dac_root_words(gc__dac_root_walk *walk, gc_dac_root_kind kin
             gc_dac_root root = gc__dac_root_new(walk, kind);
             root.slot = from + 8 * i;
             root.word = chunk[i];
-            root.certain = false;
-            root.interior = root.pinned = true;
-            if (gc__dac_reference(walk->copy, root.word) && !gc__dac_root_report(walk, &root)) return false;
+            gc__dac_root_guess(walk->copy, &root);
+            if (!gc__dac_root_report(walk, &root)) return false;
         }
         if (got * 8 < bytes)
             return gc__dac_fail(walk->dac, "the stack is not readable at 0x%llx: roots on it are left out%s",
@@ -3154,8 +3244,7 @@ GC__DAC_FN bool gc__dac_root_registers(gc__dac_root_walk *walk, gc_dac_root_kind
         gc_dac_root root = gc__dac_root_new(walk, kind);
         root.word = words[i];
         root.index = i;
-        root.certain = false;
-        root.interior = root.pinned = true;
+        gc__dac_root_guess(walk->copy, &root);
         if (!gc__dac_root_report(walk, &root)) return false;
     }
     return true;
@@ -3169,14 +3258,15 @@ GC__DAC_FN bool gc__dac_frame_roots(gc__dac_root_walk *walk, const gc_dac_frame 
     uint64_t slots = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_frame_slots);
     bool array = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONTIGUOUS)) != 0;
     bool named = !array || strchr(frame->names, ','); /* each variable, not the array */
+    uint64_t slot_bytes = array ? gc__dac_slot_bytes(copy, flags) : 8;
     bool derived = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_DERIVED)) != 0; /* what follows the base keeps nothing */
     for (uint64_t i = 0; i < (derived ? 1 : frame->count) && gc__dac_step(dac, 1); i++) {
         gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FRAME);
         uint64_t entry = 0;
-        if (!gc__dac_load(dac, slots + 8 * i, &entry, sizeof entry)) return true;
-        gc__dac_root_flags(copy, &root, flags);
-        root.slot = array ? slots + 8 * i : entry;
+        if (!gc__dac_load(dac, slots + slot_bytes * i, &entry, sizeof entry)) return true;
+        root.slot = array ? slots + slot_bytes * i : entry;
         root.word = array ? entry : gc__dac_u64(dac, entry);
+        gc__dac_root_flags(copy, &root, flags);
         root.index = i;
         root.function = frame->function;
         root.file = frame->file;
@@ -3203,7 +3293,8 @@ GC__DAC_FN bool gc__dac_code_roots(gc__dac_root_walk *walk, const gc_dac_frame *
     for (unsigned i = 0; i < count; i++)
         if (!(known >> i & 1)) words[i] = 0;
     words[sp_number] = 0;
-    if (!next && walk->thread) next = walk->thread->stack_base;
+    if (!next && frame->stack) next = gc__dac_member(dac, copy, frame->stack, GC__DAC_AT_stack_base);
+    if (!next && !frame->stack && walk->thread) next = walk->thread->stack_base;
     if (!gc__dac_root_registers(walk, GC_DAC_ROOT_COMPILED, words, (unsigned)count)) return false;
     return next <= sp || gc__dac_root_words(walk, GC_DAC_ROOT_COMPILED, sp, next) || !walk->stopped;
 }
@@ -3214,20 +3305,24 @@ GC__DAC_FN bool gc__dac_roots_of_frame(void *context, const gc_dac_frame *frame,
     return frame->kind != GC_DAC_FRAME_COMPILED || gc__dac_code_roots(walk, frame);
 }
 
+/* Registers that were saved at an address. */
+GC__DAC_FN bool gc__dac_saved_roots(gc__dac_root_walk *walk, uint64_t address) {
+    uint64_t saved[GC_DAC_REGISTERS], count = gc__dac_fact(walk->copy, GC__DAC_FACT_REGISTERS);
+    if (!count || count > GC_DAC_REGISTERS || !gc__dac_load(walk->dac, address, saved, (size_t)count * 8)) return true;
+    return gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, saved, (unsigned)count);
+}
+
 /* What a conservative scan of a thread would find: registers, and the stack. */
 GC__DAC_FN bool gc__dac_stack_roots(gc__dac_root_walk *walk, const gc_dac_thread *thread) {
     gc_dac_native native;
-    uint64_t saved[GC_DAC_REGISTERS], count = gc__dac_fact(walk->copy, GC__DAC_FACT_REGISTERS);
     if (!thread->stack_base || !thread->stack_pointer)
         return gc__dac_fail(walk->dac, "the native stack of the thread `%s` is a root, but its bounds are not known",
                             thread->name);
     if (thread->running) {
         gc__dac_native_find(walk->dac, thread->tid, &native);
         if (!gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, native.registers, native.register_count)) return false;
-    } else if (count && count <= GC_DAC_REGISTERS &&
-               gc__dac_load(walk->dac, gc__dac_at(walk->copy, thread->address, GC__DAC_AT_thread_registers), saved,
-                            (size_t)count * 8)) {
-        if (!gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, saved, (unsigned)count)) return false;
+    } else if (!gc__dac_saved_roots(walk, gc__dac_at(walk->copy, thread->address, GC__DAC_AT_thread_registers))) {
+        return false;
     }
     return gc__dac_root_words(walk, GC_DAC_ROOT_STACK, thread->stack_pointer, thread->stack_base);
 }
@@ -3237,16 +3332,22 @@ GC__DAC_FN bool gc__dac_left_roots(gc__dac_root_walk *walk, uint64_t stack, bool
     if (!conservative) return true;
     uint64_t base = gc__dac_member(walk->dac, walk->copy, stack, GC__DAC_AT_stack_base);
     uint64_t pointer = gc__dac_member(walk->dac, walk->copy, stack, GC__DAC_AT_stack_stack_pointer);
+    if (!base || !pointer) return true;
+    if (gc__dac_has(walk->copy, GC__DAC_AT_stack_registers) &&
+        !gc__dac_saved_roots(walk, gc__dac_at(walk->copy, stack, GC__DAC_AT_stack_registers)))
+        return false;
     return gc__dac_root_words(walk, GC_DAC_ROOT_STACK, pointer, base);
 }
 
 GC__DAC_FN bool gc__dac_roots_of_thread(void *context, const gc_dac_thread *thread) {
     gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
     uint64_t left = gc__dac_left_stack(walk->dac, walk->copy, thread->address);
+    if (thread->unbound) return true; /* the frames of such a record are no roots */
     walk->thread = thread;
     gc__dac_each_frame(walk->dac, walk->copy, thread, gc__dac_roots_of_frame, walk);
     if (!walk->stopped && thread->conservative) gc__dac_stack_roots(walk, thread);
-    if (!walk->stopped && left) gc__dac_left_roots(walk, left, thread->conservative);
+    if (!walk->stopped && left)
+        gc__dac_left_roots(walk, left, gc__dac_thread_is_conservative(walk->dac, walk->copy, thread->address));
     walk->thread = NULL;
     return !walk->stopped;
 }
@@ -3290,15 +3391,16 @@ GC__DAC_FN void gc__dac_global_roots(gc__dac_root_walk *walk) {
     uint64_t list = gc__dac_at(walk->copy, collector, GC__DAC_AT_collector_globals);
     uint64_t words = gc__dac_member(dac, walk->copy, list, GC__DAC_AT_words_words);
     uint64_t count = gc__dac_member(dac, walk->copy, list, GC__DAC_AT_words_count);
-    for (uint64_t i = 0; i < count && count - i >= 3; i += 3) {
+    for (uint64_t i = 0; i < count && count - i >= 3 && gc__dac_step(dac, 1); i += 3) {
         uint64_t entry[3], word;
         if (!gc__dac_load(dac, words + 8 * i, entry, sizeof entry)) return;
+        uint64_t slot_bytes = gc__dac_slot_bytes(walk->copy, entry[2]);
         for (uint64_t j = 0; j < entry[1] && gc__dac_step(dac, 1); j++) {
             gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_GLOBAL);
-            if (!gc__dac_load(dac, entry[0] + 8 * j, &word, sizeof word)) break;
-            gc__dac_root_flags(walk->copy, &root, entry[2]);
-            root.slot = entry[0] + 8 * j;
+            if (!gc__dac_load(dac, entry[0] + slot_bytes * j, &word, sizeof word)) break;
+            root.slot = entry[0] + slot_bytes * j;
             root.word = word;
+            gc__dac_root_flags(walk->copy, &root, entry[2]);
             root.index = j;
             if (!gc__dac_root_report(walk, &root)) return;
         }
@@ -3327,7 +3429,7 @@ GC__DAC_FN bool gc__dac_scanned_stack(gc__dac_root_walk *walk, uint64_t stack) {
     uint64_t bytes = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_entry_bytes);
     uint64_t flags = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_flags);
     bool value = (flags & gc__dac_fact(walk->copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
-    if (!bytes) bytes = 8;
+    if (!bytes) bytes = gc__dac_slot_bytes(walk->copy, flags);
     for (uint64_t at = base, word; at < top && top - at >= 8 && !(base % 8) && !(bytes % 8); at += bytes) {
         if (gc__dac_copy_memory(dac, at, &word, sizeof word) < sizeof word) return true;
         if (!gc__dac_step(dac, 1) || !gc__dac_scanned_root(walk, at, value)) return false;

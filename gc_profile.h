@@ -5664,6 +5664,7 @@ GC__FN void gc__root_tree_add(gc__root_tree *tree, gc_heap *heap, size_t top) {
     tree->heap = heap;
     tree->site = NULL;
     for (gc_thread *thread = heap->threads->first; thread && !tree->failed; thread = gc__record(thread)->next) {
+        if (gc__record(thread)->unbound) continue; /* as in gc__roots_visit */
         const char *given = gc__record(thread)->name;
         snprintf(name, sizeof name, given ? "(thread %s, %u)" : "(thread%s %u)", given ? given : "",
                  (unsigned)gc__record(thread)->tid);

@@ -273,7 +273,8 @@ typedef struct gc_version_info {
     X(code_bytes, (uint32_t)sizeof(gc_code))                      \
     X(code_frame_bytes, (uint32_t)sizeof(gc_code_frame))          \
     X(code_cursor_bytes, (uint32_t)sizeof(gc_code_cursor))        \
-    X(code_format_bytes, (uint32_t)sizeof(gc_code_format))
+    X(code_format_bytes, (uint32_t)sizeof(gc_code_format))        \
+    X(value_bytes, (uint32_t)GC_VALUE_BYTES)
 
 typedef struct gc_geometry {
     uint32_t bytes; /* of this record */

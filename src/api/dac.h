@@ -143,7 +143,6 @@ typedef struct gc_dac_type {
     bool is_weak;      /* its elements are weak references: gc_trace_weak */
     bool is_ephemeral; /* its elements are pairs of a weak key and what lives as long as that: gc_trace_ephemerons */
     bool has_finalizer;
-    bool sized; /* false: the host's own object model, whose sizes only the program knows */
     unsigned field_count;
     gc_dac_field fields[GC_DAC_FIELDS];
     void *user; /* the caller's, at first NULL */
@@ -163,7 +162,9 @@ typedef struct gc_dac_object {
 } gc_dac_object;
 /* Flags of objects. */
 enum {
-    GC_DAC_UNFINISHED = 1, /* a thread is allocating it and has not written its header: type and bytes are not known */
+    /* Type and bytes are not known: a thread is allocating it and has not written its header, or only the program knows what
+       headers say (GC_MODEL_BYTES), and there is no gc_dac_host.bytes. */
+    GC_DAC_UNFINISHED = 1,
     GC_DAC_OBJECT_LARGE = 2
 };
 
@@ -194,6 +195,7 @@ typedef struct gc_dac_thread {
     bool parked;       /* waits within gc.h */
     bool conservative; /* its native stack is a root */
     bool running;      /* cooperative, and at no safe point: its last allocation or store may be unfinished */
+    bool unbound;      /* of gc_thread_create: no native thread's, so its mode is not known, and its frames are no roots */
     uint64_t windows[2], window_ends[2]; /* the next free byte of its two windows, and their ends; 0: none */
     uint64_t pc, sp;                     /* of the native thread; 0: not known */
     uint64_t stack_base, stack_pointer;  /* what is scanned of a conservative stack; 0: not known */
@@ -209,7 +211,7 @@ typedef enum gc_dac_frame_kind {
 typedef struct gc_dac_frame {
     gc_dac_frame_kind kind;
     uint64_t address;
-    const char *function, *file; /* "" if not known; for compiled code, the method */
+    const char *function, *file; /* "" if not known, as of compiled code */
     unsigned line;
     const char *names; /* "list, cell" */
     uint64_t count;    /* of slots */
@@ -318,7 +320,8 @@ GC_DAC_API bool gc_dac_slots(gc_dac *dac, const gc_dac_object *object,
 GC_DAC_API bool gc_dac_references(gc_dac *dac, const gc_dac_object *object,
                                   bool (*visit)(void *context, uint64_t reference, bool guessed), void *context);
 /* Whether what write barriers keep says that the slot, of an object, may hold a reference to a younger object: its card and
-   bundle are dirty, or it is in the log. [the reader's thread; never collects; false: message] */
+   bundle are dirty, or it is in the log. They do not say it while the collector has stores logged one by one. [the reader's
+   thread; never collects; false: message] */
 GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty);
 /* The mapping that has the address. [the reader's thread; never collects; false: none has it] */
 GC_DAC_API bool gc_dac_mapping_at(gc_dac *dac, uint64_t address, gc_dac_mapping *mapping);

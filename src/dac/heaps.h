@@ -28,9 +28,9 @@ GC__DAC_FN bool gc__dac_list_next(gc_dac *dac, gc__dac_list *list, uint64_t next
 
 /* The number of the region whose record is at `address`; place_count: it is none. */
 GC__DAC_FN size_t gc__dac_place_number(const gc__dac_copy *copy, uint64_t address) {
+    if (address < copy->regions) return copy->place_count;
     uint64_t bytes = gc__dac_fact(copy, GC__DAC_FACT_REGION_BYTES), offset = address - copy->regions;
-    return address < copy->regions || offset % bytes || offset / bytes >= copy->place_count ? copy->place_count
-                                                                                            : (size_t)(offset / bytes);
+    return offset % bytes || offset / bytes >= copy->place_count ? copy->place_count : (size_t)(offset / bytes);
 }
 
 GC__DAC_FN void gc__dac_places_free(gc_dac *dac, gc__dac_copy *copy) {
@@ -131,7 +131,8 @@ GC__DAC_FN uint64_t gc__dac_place_end(const gc__dac_copy *copy, const gc__dac_pl
 
 /* Notes a window, if it is one in a region of the heap. A thread may be in the midst of opening it: then it is none yet. */
 GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, uint64_t window, bool running) {
-    uint64_t next = gc__dac_member(dac, copy, window, GC__DAC_AT_window_next),
+    uint64_t start = gc__dac_member(dac, copy, window, GC__DAC_AT_window_start),
+             next = gc__dac_member(dac, copy, window, GC__DAC_AT_window_next),
              end = gc__dac_member(dac, copy, window, GC__DAC_AT_window_end),
              region = gc__dac_member(dac, copy, window, GC__DAC_AT_window_region);
     size_t number = region ? gc__dac_place_number(copy, region) : copy->place_count;
@@ -148,7 +149,7 @@ GC__DAC_FN void gc__dac_window_add(gc_dac *dac, gc__dac_copy *copy, uint64_t hea
         copy->windows = windows;
         copy->window_room = room;
     }
-    gc__dac_window fresh = {next, end, number, running};
+    gc__dac_window fresh = {start, next, end, number, running};
     copy->windows[copy->window_count++] = fresh;
 }
 
@@ -184,32 +185,40 @@ GC__DAC_FN void gc__dac_each_heap(gc_dac *dac, gc__dac_copy *copy,
 }
 
 /* Notes in which regions of a heap a collection is at work. It takes regions out of the lists before it gives them verdicts, and
-   puts them back after taking these away. */
-GC__DAC_FN void gc__dac_places_condemn(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
+   puts them back after taking these away. False: there are more heaps than there can be. */
+GC__DAC_FN bool gc__dac_places_condemn(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
     uint32_t phase = gc__dac_member32(dac, copy, heap, GC__DAC_AT_heap_phase);
     bool collects = phase >= GC_PHASE_PLAN && phase <= GC_PHASE_SWEEP;
+    if (!gc__dac_step(dac, copy->place_count)) return false;
     for (size_t i = 0; i < copy->place_count; i++) {
         gc__dac_place *place = &copy->places[i];
         bool has_objects = place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL) || gc__dac_is_large(copy, place);
         if (place->heap == heap) place->condemned = place->verdict || (collects && has_objects && !place->listed);
     }
+    return true;
 }
 
 GC__DAC_FN bool gc__dac_heap_survey(gc_dac *dac, gc__dac_copy *copy, uint64_t heap, void *context) {
     (void)context;
     gc__dac_places_list(dac, copy, heap);
-    gc__dac_places_condemn(dac, copy, heap);
+    if (!gc__dac_places_condemn(dac, copy, heap)) return false;
     gc__dac_windows_find(dac, copy, heap);
     return true;
 }
 
-/* Reads the tables of all collectors, unless they are known. */
+/* Reads the tables of all collectors, unless they are known. What is damaged in them is kept for later calls. */
 GC__DAC_FN void gc__dac_survey(gc_dac *dac) {
+    gc__dac_call *call = gc__dac_this_call(dac);
+    bool incomplete = call->incomplete;
     for (size_t i = 0; i < dac->copy_count; i++) {
         gc__dac_copy *copy = &dac->copies[i];
         if (copy->info.rejected || (copy->places && !(dac->moving && dac->depth == 1))) continue;
+        call->incomplete = false;
         if (gc__dac_places_read(dac, copy)) gc__dac_each_heap(dac, copy, gc__dac_heap_survey, NULL);
+        copy->fault = call->incomplete ? gc__dac_format(dac, "%s", call->message) : NULL;
+        incomplete |= call->incomplete;
     }
+    call->incomplete = incomplete;
 }
 
 /* Begins a call, which ends by gc__dac_end. False: the reader was rejected. */
@@ -252,8 +261,8 @@ static const char *const gc__dac_phase_texts[] = {
 GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, const gc_dac_heap *heap) {
     if (heap->phase < GC_PHASE_PLAN || heap->phase > GC_PHASE_SWEEP)
         return dac->moving ? "the process runs on while it is read: what is reported is of different moments" : "";
-    size_t condemned = 0;
-    for (size_t i = 0; i < copy->place_count; i++)
+    size_t condemned = 0, count = gc__dac_step(dac, copy->place_count) ? copy->place_count : 0;
+    for (size_t i = 0; i < count; i++)
         condemned += copy->places[i].heap == heap->address && copy->places[i].condemned;
     return gc__dac_format(dac,
                           "collection %llu, of generation %d, is at work (%s): objects in its %zu condemned regions "
@@ -316,8 +325,11 @@ GC__DAC_FN bool gc__dac_heap_visit(gc_dac *dac, gc__dac_copy *copy, uint64_t add
 GC_DAC_API bool gc_dac_heaps(gc_dac *dac, bool (*visit)(void *context, const gc_dac_heap *heap), void *context) {
     gc__dac_heap_walk walk = {visit, context, false};
     if (!gc__dac_begin(dac)) return gc__dac_end(dac);
-    for (size_t i = 0; i < dac->copy_count && !walk.stopped; i++)
-        if (!dac->copies[i].info.rejected) gc__dac_each_heap(dac, &dac->copies[i], gc__dac_heap_visit, &walk);
+    for (size_t i = 0; i < dac->copy_count && !walk.stopped; i++) {
+        if (dac->copies[i].info.rejected) continue;
+        if (dac->copies[i].fault) gc__dac_fail(dac, "%s", dac->copies[i].fault);
+        gc__dac_each_heap(dac, &dac->copies[i], gc__dac_heap_visit, &walk);
+    }
     return gc__dac_end(dac);
 }
 
@@ -328,6 +340,7 @@ GC__DAC_FN gc__dac_copy *gc__dac_copy_of(gc_dac *dac, const gc_dac_heap *heap) {
         gc__dac_fail(dac, "that is no heap of this reader");
         return NULL;
     }
+    if (dac->copies[heap->collector].fault) gc__dac_fail(dac, "%s", dac->copies[heap->collector].fault);
     return &dac->copies[heap->collector];
 }
 
@@ -354,6 +367,7 @@ GC_DAC_API bool gc_dac_regions(gc_dac *dac, const gc_dac_heap *heap,
     for (size_t i = 0; copy && i < copy->place_count; i++) {
         gc__dac_place *place = &copy->places[i];
         if (place->heap != heap->address || place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_LARGE_REST)) continue;
+        if (!gc__dac_step(dac, 2 * copy->window_count)) break;
         gc_dac_region region;
         memset(&region, 0, sizeof region);
         if (!place->listed) place->span = 1;

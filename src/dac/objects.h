@@ -68,6 +68,11 @@ GC__DAC_FN bool gc__dac_object_parse(gc_dac *dac, const gc__dac_copy *copy, cons
     return true;
 }
 
+/* Whether only the program knows what headers of the collector's objects say. */
+GC__DAC_FN bool gc__dac_is_of_unknown_model(const gc_dac *dac, const gc__dac_copy *copy) {
+    return gc__dac_fact(copy, GC__DAC_FACT_HAS_MODEL) && !dac->host.bytes;
+}
+
 GC__DAC_FN void gc__dac_cursor_close(gc_dac *dac, gc__dac_cursor *cursor) {
     gc__dac_free(dac, cursor->own, cursor->own_bytes, 1);
     gc__dac_free(dac, cursor->marks, cursor->copy->info.region_bytes / 64, 1);
@@ -90,14 +95,36 @@ GC__DAC_FN bool gc__dac_cursor_load(gc_dac *dac, gc__dac_cursor *cursor, uint64_
 }
 
 /* The window that the walk meets next. */
-GC__DAC_FN void gc__dac_cursor_window(gc__dac_cursor *cursor) {
+GC__DAC_FN void gc__dac_cursor_window(gc_dac *dac, gc__dac_cursor *cursor) {
     gc__dac_copy *copy = cursor->copy;
     cursor->window = NULL;
+    if (!gc__dac_step(dac, copy->window_count)) cursor->end = cursor->at;
     for (size_t i = 0; i < copy->window_count; i++) {
         gc__dac_window *each = &copy->windows[i];
         bool ahead = each->next > cursor->at || (each->next == cursor->at && each->end > cursor->at);
         if (each->place == cursor->number && ahead && (!cursor->window || each->next < cursor->window->next))
             cursor->window = each;
+    }
+}
+
+/* Marks the objects of a window that have no marks before its thread leaves it: those that are born in generation 2. They follow
+   one another. */
+GC__DAC_FN void gc__dac_cursor_mark_born(gc_dac *dac, gc__dac_cursor *cursor, const gc__dac_window *window) {
+    const uint64_t filler = gc__dac_fact(cursor->copy, GC__DAC_FACT_FILLER_TAG),
+                   shift = gc__dac_fact(cursor->copy, GC__DAC_FACT_FILLER_SHIFT), base = cursor->place->base;
+    uint64_t at = window->start, header, bytes;
+    if (at < base || at % 8) return;
+    for (; at < window->next && at < cursor->readable && cursor->readable - at >= 8; at += bytes) {
+        gc_dac_object object;
+        const uint8_t *memory = cursor->memory + (at - base);
+        memcpy(&header, memory, 8);
+        bytes = header >> shift;
+        if ((header & filler) == filler && (bytes < 8 || bytes % 8 || bytes > window->next - at)) return;
+        if ((header & filler) == filler) continue;
+        cursor->marks[(at - base) / 512] |= (uint64_t)1 << (at - base) / 8 % 64;
+        object.address = at;
+        if (!gc__dac_object_parse(dac, cursor->copy, memory, cursor->readable - at, window->next - at, &object)) return;
+        bytes = object.bytes;
     }
 }
 
@@ -107,18 +134,22 @@ GC__DAC_FN bool gc__dac_cursor_open(gc_dac *dac, gc__dac_copy *copy, size_t numb
     cursor->copy = copy;
     cursor->number = number;
     cursor->place = &copy->places[number];
+    if (!gc__dac_step(dac, 2 * copy->window_count)) return false;
     cursor->at = cursor->place->base;
     cursor->end = gc__dac_place_top(copy, number);
     cursor->object.generation = cursor->place->generation;
     uint64_t bytes = cursor->end - cursor->at;
     if (gc__dac_is_large(copy, cursor->place) && bytes > GC__DAC_CONTENTS_MAX) bytes = GC__DAC_CONTENTS_MAX;
     if (!gc__dac_cursor_load(dac, cursor, bytes)) return false;
-    gc__dac_cursor_window(cursor);
+    gc__dac_cursor_window(dac, cursor);
     if (cursor->place->linear || gc__dac_is_large(copy, cursor->place)) return true;
     uint64_t mark_bytes = copy->info.region_bytes / 64;
     cursor->marks = (uint64_t *)gc__dac_allocate(dac, mark_bytes, 1);
     uint64_t plane = copy->marks[cursor->place->second_plane];
-    return cursor->marks && gc__dac_load(dac, plane + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes);
+    if (!cursor->marks || !gc__dac_load(dac, plane + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes)) return false;
+    for (size_t i = 0; i < copy->window_count; i++)
+        if (copy->windows[i].place == number) gc__dac_cursor_mark_born(dac, cursor, &copy->windows[i]);
+    return true;
 }
 
 /* The header says nothing: the walk cannot go on behind it. */
@@ -157,7 +188,7 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
         gc__dac_window *window = cursor->window;
         if (window && window->next == at) {
             cursor->at = window->end;
-            gc__dac_cursor_window(cursor);
+            gc__dac_cursor_window(dac, cursor);
             continue;
         }
         if (window) limit = window->next;
@@ -168,7 +199,7 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
             uint64_t bytes = header >> shift;
             if (bytes < 8 || bytes % 8 || bytes > cursor->end - at) return gc__dac_cursor_lost(dac, cursor, at);
             cursor->at += bytes;
-            if (window && cursor->at > window->next) gc__dac_cursor_window(cursor);
+            if (window && cursor->at > window->next) gc__dac_cursor_window(dac, cursor);
             continue;
         }
         cursor->object.address = at;
@@ -208,8 +239,8 @@ GC__DAC_FN bool gc__dac_cursor_marked(gc_dac *dac, gc__dac_cursor *cursor) {
             cursor->at = at + cursor->object.bytes;
         else if (gc__dac_has_no_header(cursor, at))
             gc__dac_cursor_unfinished(cursor, at + 8);
-        else
-            gc__dac_cursor_lost(dac, cursor, at);
+        else if (!gc__dac_cursor_lost(dac, cursor, at) && gc__dac_is_of_unknown_model(dac, cursor->copy))
+            gc__dac_cursor_unfinished(cursor, at + 8);
         return true;
     }
     return false;

@@ -42,7 +42,7 @@ typedef struct gc__dac_place {
 
 /* A window of a thread. */
 typedef struct gc__dac_window {
-    uint64_t next, end;
+    uint64_t start, next, end; /* where marks show objects, those from `start` on have none yet */
     size_t place; /* number of its region */
     bool running;
 } gc__dac_window;
@@ -60,6 +60,7 @@ typedef struct gc__dac_copy {
     size_t place_count;
     gc__dac_window *windows;
     size_t window_count, window_room;
+    const char *fault; /* what the tables of its heaps lack, for each call on one; NULL: nothing */
 } gc__dac_copy;
 
 /* A call that the caller has made, or made within a callback of another one. */

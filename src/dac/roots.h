@@ -36,10 +36,25 @@ GC__DAC_FN bool gc__dac_root_report(gc__dac_root_walk *walk, gc_dac_root *root) 
     return !walk->stopped;
 }
 
+/* The root is a word that may be anything: a plain reference, or else a value. */
+GC__DAC_FN void gc__dac_root_guess(const gc__dac_copy *copy, gc_dac_root *root) {
+    root->certain = false;
+    root->interior = root->pinned = true;
+    root->value = gc__dac_fact(copy, GC__DAC_FACT_HAS_VALUES) && !gc__dac_reference(copy, root->word);
+}
+
+/* What the flags say of the root, whose word is known. */
 GC__DAC_FN void gc__dac_root_flags(const gc__dac_copy *copy, gc_dac_root *root, uint64_t flags) {
     root->interior = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_INTERIOR)) != 0;
     root->pinned = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_PINNED)) != 0;
     root->value = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
+    if (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONSERVATIVE)) gc__dac_root_guess(copy, root);
+}
+
+/* The distance of slots with these flags. */
+GC__DAC_FN uint64_t gc__dac_slot_bytes(const gc__dac_copy *copy, uint64_t flags) {
+    uint64_t bytes = gc__dac_fact(copy, GC__DAC_FACT_VALUE_BYTES);
+    return bytes && flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_VALUE) ? bytes : 8;
 }
 
 /* The i-th of "list, cell". */
@@ -65,9 +80,8 @@ GC__DAC_FN bool gc__dac_root_words(gc__dac_root_walk *walk, gc_dac_root_kind kin
             gc_dac_root root = gc__dac_root_new(walk, kind);
             root.slot = from + 8 * i;
             root.word = chunk[i];
-            root.certain = false;
-            root.interior = root.pinned = true;
-            if (gc__dac_reference(walk->copy, root.word) && !gc__dac_root_report(walk, &root)) return false;
+            gc__dac_root_guess(walk->copy, &root);
+            if (!gc__dac_root_report(walk, &root)) return false;
         }
         if (got * 8 < bytes)
             return gc__dac_fail(walk->dac, "the stack is not readable at 0x%llx: roots on it are left out%s",
@@ -83,8 +97,7 @@ GC__DAC_FN bool gc__dac_root_registers(gc__dac_root_walk *walk, gc_dac_root_kind
         gc_dac_root root = gc__dac_root_new(walk, kind);
         root.word = words[i];
         root.index = i;
-        root.certain = false;
-        root.interior = root.pinned = true;
+        gc__dac_root_guess(walk->copy, &root);
         if (!gc__dac_root_report(walk, &root)) return false;
     }
     return true;
@@ -98,14 +111,15 @@ GC__DAC_FN bool gc__dac_frame_roots(gc__dac_root_walk *walk, const gc_dac_frame 
     uint64_t slots = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_frame_slots);
     bool array = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONTIGUOUS)) != 0;
     bool named = !array || strchr(frame->names, ','); /* each variable, not the array */
+    uint64_t slot_bytes = array ? gc__dac_slot_bytes(copy, flags) : 8;
     bool derived = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_DERIVED)) != 0; /* what follows the base keeps nothing */
     for (uint64_t i = 0; i < (derived ? 1 : frame->count) && gc__dac_step(dac, 1); i++) {
         gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FRAME);
         uint64_t entry = 0;
-        if (!gc__dac_load(dac, slots + 8 * i, &entry, sizeof entry)) return true;
-        gc__dac_root_flags(copy, &root, flags);
-        root.slot = array ? slots + 8 * i : entry;
+        if (!gc__dac_load(dac, slots + slot_bytes * i, &entry, sizeof entry)) return true;
+        root.slot = array ? slots + slot_bytes * i : entry;
         root.word = array ? entry : gc__dac_u64(dac, entry);
+        gc__dac_root_flags(copy, &root, flags);
         root.index = i;
         root.function = frame->function;
         root.file = frame->file;
@@ -132,7 +146,8 @@ GC__DAC_FN bool gc__dac_code_roots(gc__dac_root_walk *walk, const gc_dac_frame *
     for (unsigned i = 0; i < count; i++)
         if (!(known >> i & 1)) words[i] = 0;
     words[sp_number] = 0;
-    if (!next && walk->thread) next = walk->thread->stack_base;
+    if (!next && frame->stack) next = gc__dac_member(dac, copy, frame->stack, GC__DAC_AT_stack_base);
+    if (!next && !frame->stack && walk->thread) next = walk->thread->stack_base;
     if (!gc__dac_root_registers(walk, GC_DAC_ROOT_COMPILED, words, (unsigned)count)) return false;
     return next <= sp || gc__dac_root_words(walk, GC_DAC_ROOT_COMPILED, sp, next) || !walk->stopped;
 }
@@ -143,20 +158,24 @@ GC__DAC_FN bool gc__dac_roots_of_frame(void *context, const gc_dac_frame *frame,
     return frame->kind != GC_DAC_FRAME_COMPILED || gc__dac_code_roots(walk, frame);
 }
 
+/* Registers that were saved at an address. */
+GC__DAC_FN bool gc__dac_saved_roots(gc__dac_root_walk *walk, uint64_t address) {
+    uint64_t saved[GC_DAC_REGISTERS], count = gc__dac_fact(walk->copy, GC__DAC_FACT_REGISTERS);
+    if (!count || count > GC_DAC_REGISTERS || !gc__dac_load(walk->dac, address, saved, (size_t)count * 8)) return true;
+    return gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, saved, (unsigned)count);
+}
+
 /* What a conservative scan of a thread would find: registers, and the stack. */
 GC__DAC_FN bool gc__dac_stack_roots(gc__dac_root_walk *walk, const gc_dac_thread *thread) {
     gc_dac_native native;
-    uint64_t saved[GC_DAC_REGISTERS], count = gc__dac_fact(walk->copy, GC__DAC_FACT_REGISTERS);
     if (!thread->stack_base || !thread->stack_pointer)
         return gc__dac_fail(walk->dac, "the native stack of the thread `%s` is a root, but its bounds are not known",
                             thread->name);
     if (thread->running) {
         gc__dac_native_find(walk->dac, thread->tid, &native);
         if (!gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, native.registers, native.register_count)) return false;
-    } else if (count && count <= GC_DAC_REGISTERS &&
-               gc__dac_load(walk->dac, gc__dac_at(walk->copy, thread->address, GC__DAC_AT_thread_registers), saved,
-                            (size_t)count * 8)) {
-        if (!gc__dac_root_registers(walk, GC_DAC_ROOT_STACK, saved, (unsigned)count)) return false;
+    } else if (!gc__dac_saved_roots(walk, gc__dac_at(walk->copy, thread->address, GC__DAC_AT_thread_registers))) {
+        return false;
     }
     return gc__dac_root_words(walk, GC_DAC_ROOT_STACK, thread->stack_pointer, thread->stack_base);
 }
@@ -166,16 +185,22 @@ GC__DAC_FN bool gc__dac_left_roots(gc__dac_root_walk *walk, uint64_t stack, bool
     if (!conservative) return true;
     uint64_t base = gc__dac_member(walk->dac, walk->copy, stack, GC__DAC_AT_stack_base);
     uint64_t pointer = gc__dac_member(walk->dac, walk->copy, stack, GC__DAC_AT_stack_stack_pointer);
+    if (!base || !pointer) return true;
+    if (gc__dac_has(walk->copy, GC__DAC_AT_stack_registers) &&
+        !gc__dac_saved_roots(walk, gc__dac_at(walk->copy, stack, GC__DAC_AT_stack_registers)))
+        return false;
     return gc__dac_root_words(walk, GC_DAC_ROOT_STACK, pointer, base);
 }
 
 GC__DAC_FN bool gc__dac_roots_of_thread(void *context, const gc_dac_thread *thread) {
     gc__dac_root_walk *walk = (gc__dac_root_walk *)context;
     uint64_t left = gc__dac_left_stack(walk->dac, walk->copy, thread->address);
+    if (thread->unbound) return true; /* the frames of such a record are no roots */
     walk->thread = thread;
     gc__dac_each_frame(walk->dac, walk->copy, thread, gc__dac_roots_of_frame, walk);
     if (!walk->stopped && thread->conservative) gc__dac_stack_roots(walk, thread);
-    if (!walk->stopped && left) gc__dac_left_roots(walk, left, thread->conservative);
+    if (!walk->stopped && left)
+        gc__dac_left_roots(walk, left, gc__dac_thread_is_conservative(walk->dac, walk->copy, thread->address));
     walk->thread = NULL;
     return !walk->stopped;
 }
@@ -219,15 +244,16 @@ GC__DAC_FN void gc__dac_global_roots(gc__dac_root_walk *walk) {
     uint64_t list = gc__dac_at(walk->copy, collector, GC__DAC_AT_collector_globals);
     uint64_t words = gc__dac_member(dac, walk->copy, list, GC__DAC_AT_words_words);
     uint64_t count = gc__dac_member(dac, walk->copy, list, GC__DAC_AT_words_count);
-    for (uint64_t i = 0; i < count && count - i >= 3; i += 3) {
+    for (uint64_t i = 0; i < count && count - i >= 3 && gc__dac_step(dac, 1); i += 3) {
         uint64_t entry[3], word;
         if (!gc__dac_load(dac, words + 8 * i, entry, sizeof entry)) return;
+        uint64_t slot_bytes = gc__dac_slot_bytes(walk->copy, entry[2]);
         for (uint64_t j = 0; j < entry[1] && gc__dac_step(dac, 1); j++) {
             gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_GLOBAL);
-            if (!gc__dac_load(dac, entry[0] + 8 * j, &word, sizeof word)) break;
-            gc__dac_root_flags(walk->copy, &root, entry[2]);
-            root.slot = entry[0] + 8 * j;
+            if (!gc__dac_load(dac, entry[0] + slot_bytes * j, &word, sizeof word)) break;
+            root.slot = entry[0] + slot_bytes * j;
             root.word = word;
+            gc__dac_root_flags(walk->copy, &root, entry[2]);
             root.index = j;
             if (!gc__dac_root_report(walk, &root)) return;
         }
@@ -256,7 +282,7 @@ GC__DAC_FN bool gc__dac_scanned_stack(gc__dac_root_walk *walk, uint64_t stack) {
     uint64_t bytes = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_entry_bytes);
     uint64_t flags = gc__dac_member32(dac, walk->copy, stack, GC__DAC_AT_value_stack_flags);
     bool value = (flags & gc__dac_fact(walk->copy, GC__DAC_FACT_SLOT_VALUE)) != 0;
-    if (!bytes) bytes = 8;
+    if (!bytes) bytes = gc__dac_slot_bytes(walk->copy, flags);
     for (uint64_t at = base, word; at < top && top - at >= 8 && !(base % 8) && !(bytes % 8); at += bytes) {
         if (gc__dac_copy_memory(dac, at, &word, sizeof word) < sizeof word) return true;
         if (!gc__dac_step(dac, 1) || !gc__dac_scanned_root(walk, at, value)) return false;

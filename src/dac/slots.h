@@ -49,13 +49,20 @@ GC__DAC_FN bool gc__dac_slots_of_mask(uint64_t mask, uint64_t base, uint64_t end
     return true;
 }
 
+/* Whether one of the masks of elements covers the word of an object. */
+GC__DAC_FN bool gc__dac_is_masked_element(const gc_dac_type *type, uint64_t offset) {
+    if (!type->element_bytes || offset < type->bytes) return false;
+    uint64_t within = (offset - type->bytes) % type->element_bytes;
+    return within < 512 && ((type->element_refs | type->element_values) >> (within / 8) & 1);
+}
+
 /* The words that no mask covers may be slots that the type's trace function knows. */
 GC__DAC_FN bool gc__dac_slots_traced(const gc_dac_type *type, uint64_t end, gc__dac_slot_function f, void *context) {
     uint64_t known = type->refs | type->values;
     for (uint64_t offset = 8; offset + 8 <= end; offset += 8) {
         bool masked = offset < 512 && offset < type->bytes && (known >> (offset / 8) & 1);
-        bool element = type->element_bytes && offset >= type->bytes && (type->element_refs | type->element_values);
-        if (!masked && !element && !f(context, offset, UINT64_MAX, GC_DAC_SLOT_GUESSED)) return false;
+        if (masked || gc__dac_is_masked_element(type, offset)) continue;
+        if (!f(context, offset, UINT64_MAX, GC_DAC_SLOT_GUESSED)) return false;
     }
     return true;
 }
@@ -73,7 +80,7 @@ GC__DAC_FN void gc__dac_slots_weak(const gc_dac_object *object, gc__dac_slot_fun
 GC__DAC_FN void gc__dac_slots_each(const gc_dac_object *object, gc__dac_slot_function f, void *context) {
     const gc_dac_type *type = object->type;
     uint64_t end = object->bytes;
-    if (!type || !type->sized) return;
+    if (!type) return;
     if (!gc__dac_slots_of_mask(type->refs, 0, end, UINT64_MAX, 0, f, context)) return;
     if (!gc__dac_slots_of_mask(type->values, 0, end, UINT64_MAX, GC_DAC_SLOT_VALUE, f, context)) return;
     if (type->element_refs | type->element_values)
@@ -98,7 +105,14 @@ GC_DAC_API bool gc_dac_card(gc_dac *dac, uint64_t slot, bool *dirty) {
     uint64_t log_bits = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_log_bits);
     unsigned byte_shift = gc__dac_fact(copy, GC__DAC_FACT_CARD_BYTE_SHIFT) & 63;
     unsigned bundle_shift = gc__dac_fact(copy, GC__DAC_FACT_BUNDLE_SHIFT) & 63;
-    uint8_t card = 0, bundle = 1, logged = 0;
+    uint8_t card = 0, bundle = 1, logged = 0, age = 0;
+    uint64_t ages = gc__dac_member(dac, copy, tables, GC__DAC_AT_tables_age);
+    if (ages) gc__dac_load(dac, ages + slot / copy->info.region_bytes, &age, 1);
+    if (age & gc__dac_fact(copy, GC__DAC_FACT_AGE_LOGGED)) {
+        gc__dac_fail(dac, "stores are logged in the region of 0x%llx now, so its cards do not have them",
+                     (unsigned long long)slot);
+        return gc__dac_end(dac);
+    }
     gc__dac_load(dac, cards + (slot >> byte_shift), &card, 1);
     if (gc__dac_fact(copy, GC__DAC_FACT_CARD_BITS))
         card = card >> ((slot >> (gc__dac_fact(copy, GC__DAC_FACT_CARD_SHIFT) & 63)) & 7) & 1;

@@ -7,7 +7,8 @@
 
 /* The native thread with that number. False: it is not known. */
 GC__DAC_FN bool gc__dac_native_find(gc_dac *dac, uint64_t tid, gc_dac_native *native) {
-    for (size_t i = 0; tid && dac->target.native && dac->target.native(dac->target.context, i, native); i++)
+    size_t i = 0;
+    while (tid && dac->target.native && gc__dac_step(dac, 1) && dac->target.native(dac->target.context, i++, native))
         if (native->tid == tid) return true;
     memset(native, 0, sizeof *native);
     return false;
@@ -23,6 +24,11 @@ GC__DAC_FN void gc__dac_thread_windows(gc_dac *dac, const gc__dac_copy *copy, gc
     }
 }
 
+/* Whether its own stack is a root. Another one that it has entered may be one by itself. */
+GC__DAC_FN bool gc__dac_thread_is_conservative(gc_dac *dac, const gc__dac_copy *copy, uint64_t thread) {
+    return gc__dac_member8(dac, copy, thread, GC__DAC_AT_thread_conservative) != 0;
+}
+
 GC__DAC_FN gc_dac_thread gc__dac_thread_read(gc_dac *dac, const gc__dac_copy *copy, uint64_t address) {
     gc_dac_thread thread;
     gc_dac_native native;
@@ -34,8 +40,11 @@ GC__DAC_FN gc_dac_thread gc__dac_thread_read(gc_dac *dac, const gc__dac_copy *co
                       gc__dac_fact(copy, GC__DAC_FACT_MODE_PREEMPTIVE);
     thread.mode = preemptive ? GC_DAC_PREEMPTIVE : GC_DAC_COOPERATIVE;
     thread.parked = gc__dac_member8(dac, copy, address, GC__DAC_AT_thread_parked) != 0;
-    thread.conservative = gc__dac_member8(dac, copy, address, GC__DAC_AT_thread_conservative) != 0;
-    thread.running = gc__dac_thread_runs(dac, copy, address);
+    uint64_t stack = gc__dac_member(dac, copy, address, GC__DAC_AT_thread_stack);
+    thread.conservative = gc__dac_thread_is_conservative(dac, copy, address) ||
+                          gc__dac_member8(dac, copy, stack, GC__DAC_AT_stack_conservative);
+    thread.unbound = gc__dac_member8(dac, copy, address, GC__DAC_AT_thread_unbound) != 0;
+    thread.running = !thread.unbound && gc__dac_thread_runs(dac, copy, address);
     gc__dac_thread_windows(dac, copy, &thread);
     gc__dac_native_find(dac, thread.tid, &native);
     thread.pc = native.pc;
@@ -107,8 +116,7 @@ GC__DAC_FN bool gc__dac_each_code_frame(gc_dac *dac, const gc__dac_copy *copy, u
         frame.address = list.at;
         frame.stack = stack;
         frame.pc = gc__dac_member(dac, copy, list.at, GC__DAC_AT_code_pc);
-        frame.function = "compiled code";
-        frame.file = frame.names = "";
+        frame.function = frame.file = frame.names = "";
         if (!f(context, &frame, 0)) return false;
         more = gc__dac_list_next(dac, &list, gc__dac_member(dac, copy, list.at, GC__DAC_AT_code_previous),
                                  "records of compiled code");

@@ -85,7 +85,6 @@ GC__DAC_FN gc_dac_type *gc__dac_type_find(gc_dac *dac, const gc__dac_copy *copy,
     gc__dac_type_trace(dac, copy, &fresh);
     uint64_t finalizer = gc__dac_member(dac, copy, address, GC__DAC_AT_type_finalizer), function = 0;
     fresh.has_finalizer = finalizer && gc__dac_copy_memory(dac, finalizer, &function, 8) == 8 && function;
-    fresh.sized = true;
     gc__dac_type_fields(dac, copy, &fresh);
     type = (gc_dac_type *)gc__dac_keep(dac, sizeof *type);
     if (!type) return NULL;

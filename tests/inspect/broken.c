@@ -1,4 +1,5 @@
-/* Heaps with a fault that `verify` finds: broken barrier | header | reference | none; and a type whose name nobody would choose. */
+/* Heaps with a fault that `verify` finds: broken barrier | header | reference | none; a type whose name nobody would choose; a
+   record of gc_thread_create; and with `code` an object that only compiled code has. */
 #include "inspect.h"
 
 typedef struct node {
@@ -7,6 +8,11 @@ typedef struct node {
 } node;
 static const gc_type node_type = GC_TYPE(node, left, right);
 static gc_type odd_type = GC_TYPE_LEAF(node);
+typedef struct held {
+    gc_object header;
+    size_t number;
+} held;
+static const gc_type held_type = GC_TYPE_LEAF(held);
 
 static node *old;
 
@@ -23,6 +29,16 @@ static void break_heap(gc_heap *heap, gc_thread *gc, const char *how) {
         old->right->header.type = (const gc_type *)0x1000;
     } else if (strcmp(how, "reference") == 0) {
         old->right->left = (node *)((char *)old->right + 8);
+    } else if (strcmp(how, "code") == 0) {
+        static struct { /* as compiled code keeps it: gc_code_frame */
+            void *previous;
+            uintptr_t pc, registers[16];
+            uint32_t known;
+        } record;
+        record.pc = 0x1234;
+        record.registers[3] = (uintptr_t)gc_new(gc, &held_type);
+        record.known = 1u << 3;
+        gc->code = (struct gc_code_frame *)(void *)&record;
     }
     wait_for_inspection();
 }
@@ -44,9 +60,12 @@ static void fill(gc_heap *heap, gc_thread *gc) {
     gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
 }
 
+static void nobody(void *host) { (void)host; }
+
 int main(int argc, char **argv) {
-    gc_heap *heap = new_heap(NULL), *second = new_heap(NULL);
+    gc_heap *heap = new_heap(NULL), *second = new_heap(&(gc_options){.suspend = nobody, .restart = nobody});
     gc_thread *gc = gc_thread_attach(heap);
+    gc_thread_create(second);
     odd_type.name = "odd \"\\\x1b[31m\x80\xc3\xa9";
     gc_thread_set_name(gc, "main");
     gc_roots_add(heap, &old, 1, 0);
@@ -54,5 +73,4 @@ int main(int argc, char **argv) {
     fill(heap, gc);
     for (int i = 0; i < 2; i++) gc_collect(heap, 2, GC_COLLECT_DEFAULT);
     break_heap(heap, gc, argc > 1 ? argv[1] : "none");
-    (void)second; /* which stays empty */
 }

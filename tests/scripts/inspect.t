@@ -83,6 +83,10 @@ ask --json "$pid" retained "$key"
 json '$h->{retained_bytes} == 24 * 100001 && $h->{kept_by}[0]{address} eq "'"$old"'"' "retained by one object: a list, and what the dependent handle adds"
 ask --json "$pid" threads
 json '$h->{threads}[0]{name} eq "main" && $h->{threads}[0]{frames}[0]{function} eq "break_heap" && $h->{threads}[0]{frames}[0]{names} eq "young"' "threads and their frames"
+ask --json --heap 1 "$pid" threads
+json '@{$h->{threads}} == 1 && $h->{threads}[0]{unbound} && !$h->{threads}[0]{running} && $h->{threads}[0]{mode} eq "unknown"' "a record of gc_thread_create is in no known mode"
+ask --heap 1 "$pid" threads
+matches "$page" '^thread without a name: a record of gc_thread_create, whose mode only the program knows$' "and says so"
 ask --json "$pid" finalizers
 json '!@{$h->{finalizers}}' "finalizers"
 ask --json --heap 0 "$pid" regions --svg "$dir/map.svg"
@@ -137,6 +141,13 @@ if command -v gcore > /dev/null && gcore -o "$dir/core" "$pid" > "$dir/log" 2>&1
     done
     ask --json diff "$dir/core.$pid" "$pid"
     json '$_->{objects_before} == 100003 && $_->{objects_after} == 100003 && !grep $_->{bytes_grown}, @{$_->{types}}' "diff of the same finds no growth"
+    ask --json --heap 1 diff "$dir/core.$pid" "$pid"
+    json '$_->{objects_before} == 0 && $_->{objects_after} == 0' "or of one of its heaps"
+    ask --heap 2 diff "$dir/core.$pid" "$pid"
+    is "$status $(grep -c 'names none: they count from 0' "$dir/notes")" "2 1" "which has to be there"
+    ln "$dir/core.$pid" "$dir/a&b<c"
+    ask --heap 0 "$dir/a&b<c" regions --svg "$dir/named.svg"
+    is "$(grep -cE '&|<c' "$dir/named.svg")" 0 "a drawing is XML whatever its target is called"
     ask --json --heap 0 "$dir/core.$pid" regions --svg "$dir/none/map.svg"
     json "\$_->{error} =~ /cannot write the map/ && @{\$h->{regions}} && 2 == $status" "a failure in the midst of an answer leaves it JSON"
     head -c 20000 "$dir/core.$pid" > "$dir/cut"
@@ -168,8 +179,18 @@ finds() {
     end
 }
 finds barrier 'field `left` of node 0x[0-9a-f]+ holds 0x[0-9a-f]+ .*card is clean: a missing write barrier'
-finds header 'the object 0x[0-9a-f]+ .*header that leads to no type'
+finds header 'the object 0x[0-9a-f]+ has a header that leads to no type'
 finds reference 'field `left` of node 0x[0-9a-f]+ holds 0x[0-9a-f]+ where no object begins'
+
+# What compiled code has, whose stack maps are not read.
+start broken code
+ask --heap 0 "$pid" threads
+matches "$page" '^    compiled code at 0x1234$' "compiled code has no names"
+ask --json --heap 0 "$pid" objects held
+object=$(printf '%s' "$page" | perl -MJSON::PP -e 'undef $/; print decode_json(<STDIN>)->{heaps}[0]{objects}[0]{address}')
+ask "$pid" path "$object"
+matches "$page" '^root: a register of a compiled frame, thread `main`; perhaps no root$' "and neither have its registers"
+end
 
 # A process that allocates and collects is stopped at any moment, and goes on.
 start busy

@@ -11,6 +11,7 @@
 
 static unsigned how = GC_DAC_STOP; /* its children are read; where ptrace is not permitted, without registers */
 static bool first_ends;            /* whether a child's first thread ends before others */
+static gc_options child_options;
 static node *list;
 static vector *items;
 
@@ -74,7 +75,7 @@ static pid_t child(void (*fill)(void)) {
     if (pipe(ready) != 0) return -1;
     pid_t pid = fork();
     if (pid == 0) {
-        begin(NULL);
+        begin(&child_options);
         gc_roots_add(heap, &list, 1, 0);
         gc_roots_add(heap, &items, 1, 0);
         fill();
@@ -131,6 +132,18 @@ static void check(const counts *all) {
 
 static void test_live(void) {
     pid_t pid = child(fill);
+    gc_dac *dac = gc_dac_open_process(pid, how);
+    counts all = count(dac);
+    check(&all);
+    gc_dac_close(dac);
+    stop(pid);
+}
+
+/* Objects that are born in generation 2 have no marks before their thread leaves the hole. */
+static void test_born_old(void) {
+    child_options = (gc_options){.concurrent = GC_CONCURRENT_ON, .test.born_old = true};
+    pid_t pid = child(fill);
+    child_options = (gc_options){0};
     gc_dac *dac = gc_dac_open_process(pid, how);
     counts all = count(dac);
     check(&all);
@@ -509,6 +522,121 @@ static void test_stacks(void) {
     stop(pid);
 }
 
+/* What a collection scans of stacks beyond that, and slots that it takes for conservative. */
+
+static uintptr_t guesses[4], left_words[64];
+
+static void __attribute__((noinline)) wait_in_odd_roots(void) {
+    node *mine = new_node(1);
+    static gc__dac_code_frame record;
+    gc_roots_add(heap, guesses, 4, GC_SLOT_CONSERVATIVE);
+    guesses[0] = (uintptr_t)mine, guesses[1] = (uintptr_t)mine + 12, guesses[2] = (uintptr_t)mine + 200;
+    GC_ROOTS_WITH(gc, GC_SLOT_CONSERVATIVE, mine);
+    gc_stack *left = gc_stack_create(heap, left_words + 64), *entered = gc_stack_create(heap, gc__record(gc)->stack_base);
+    left->conservative = true;
+    left->stack_pointer = (char *)(left_words + 32);
+    left->registers[1] = (uintptr_t)mine;
+    left_words[40] = (uintptr_t)mine;
+    record.registers[4] = (uintptr_t)(left_words + 8);
+    left_words[10] = (uintptr_t)mine;
+    left->code = (struct gc_code_frame *)(void *)&record;
+    entered->conservative = true;
+    gc_stack_switch(gc, entered);
+    raise(SIGSTOP);
+}
+
+typedef struct odd {
+    gc_dac_heap heap;
+    gc_dac_thread thread;
+    unsigned globals, sure, frames, registers, left, compiled;
+} odd;
+static bool see_odd_heap(void *context, const gc_dac_heap *each) { return ((odd *)context)->heap = *each, true; }
+static bool see_odd_thread(void *context, const gc_dac_thread *each) { return ((odd *)context)->thread = *each, true; }
+static bool see_odd_root(void *context, const gc_dac_root *root) {
+    odd *all = context;
+    bool in_words = root->slot >= (uintptr_t)left_words && root->slot < (uintptr_t)(left_words + 64);
+    bool guessed = !root->certain && root->interior && root->pinned;
+    all->globals += root->kind == GC_DAC_ROOT_GLOBAL && guessed;
+    all->frames += root->kind == GC_DAC_ROOT_FRAME && guessed;
+    all->sure += root->certain;
+    all->registers += root->kind == GC_DAC_ROOT_STACK && !root->slot && !root->thread && guessed;
+    all->left += root->kind == GC_DAC_ROOT_STACK && in_words && guessed;
+    all->compiled += root->kind == GC_DAC_ROOT_COMPILED && in_words && guessed;
+    return true;
+}
+
+static void test_odd_roots(void) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        begin(NULL);
+        wait_in_odd_roots();
+        _exit(0);
+    }
+    waitpid(pid, &status, WUNTRACED);
+    odd all;
+    memset(&all, 0, sizeof all);
+    gc_dac *dac = gc_dac_open_process(pid, how);
+    ok(gc_dac_heaps(dac, see_odd_heap, &all), "a heap: %s", gc_dac_message(dac));
+    is(gc_dac_roots(dac, &all.heap, see_odd_root, &all), how != 0, "its roots: %s", gc_dac_message(dac));
+    is(all.globals, 3, "slots that were registered as conservative are guesses, and may point anywhere");
+    is(all.frames, 1, "and so are variables");
+    is(all.sure, 0, "none of which is certain");
+    is(all.registers, 1, "a register of a conservative stack that was left");
+    is(all.left, 1, "a word of it");
+    is(all.compiled, 2, "words of the outermost compiled frame of a stack that was left, up to that stack's end");
+    ok(gc_dac_threads(dac, &all.heap, see_odd_thread, &all), "its threads: %s", gc_dac_message(dac));
+    ok(all.thread.conservative, "a thread that has entered a conservative stack");
+    gc_dac_close(dac);
+    stop(pid);
+}
+
+/* Elements of which masks know a word, and a trace function another. */
+typedef struct entries {
+    gc_array header;
+    struct entry {
+        void *known, *traced;
+    } items[];
+} entries;
+static void trace_entries(void *object, gc_visitor *visitor) {
+    entries *all = object;
+    for (size_t i = 0; i < all->header.length; i++) gc_visit(visitor, &all->items[i].traced, 1, 0);
+}
+static const gc_type entries_type = GC_TYPE_ARRAY_WITH(entries, items, element_refs(known), trace(trace_entries));
+
+static void fill_entries(void) {
+    entries *all = gc_new_array(gc, &entries_type, 3);
+    items = (vector *)all;
+    for (int i = 0; i < 3; i++) {
+        gc_store(gc, &all->items[i].known, new_node(1));
+        gc_store(gc, &all->items[i].traced, new_node(2));
+    }
+}
+static bool see_entry(void *context, uint64_t reference, bool guessed) {
+    links *all = context;
+    (void)reference;
+    all->strong += !guessed;
+    all->uncertain += guessed;
+    return true;
+}
+static bool see_entries(void *context, const gc_dac_object *object) {
+    links *all = context;
+    if (strcmp(object->type->name, "entries") == 0) gc_dac_references(all->dac, object, see_entry, all);
+    return true;
+}
+static void test_entries(void) {
+    pid_t pid = child(fill_entries);
+    links all;
+    memset(&all, 0, sizeof all);
+    all.dac = gc_dac_open_process(pid, how);
+    ok(gc_dac_heaps(all.dac, see_link_heap, &all), "a heap: %s", gc_dac_message(all.dac));
+    ok(gc_dac_objects(all.dac, &all.heap, see_entries, &all), "its objects: %s", gc_dac_message(all.dac));
+    is(all.strong, 3, "words of elements that a mask knows");
+    is(all.uncertain, 3, "and guessed ones that it does not");
+    gc_dac_close(all.dac);
+    stop(pid);
+}
+
 /* A process that runs on. */
 static void test_moving(void) {
     pid_t pid = child(fill);
@@ -530,6 +658,9 @@ int main(void) {
     test_roots();
     test_scanned();
     test_stacks();
+    test_odd_roots();
+    test_entries();
+    test_born_old();
     test_moving();
     return done();
 }

@@ -5,9 +5,10 @@
 #define GC_MODEL_BYTES(object) (*(const uint64_t *)(object) >> 8)
 #define GC_MODEL_NAME(object) ((void)(object), "thing")
 #define GC_MODEL_TRACE(object, visitor) ((void)(object), (void)(visitor))
-#define GC_VALUE_IS_REF(word) (((word)&3) == 2)
-#define GC_VALUE_TO_REF(word) ((word)-2)
-#define GC_VALUE_FROM_REF(ref, word) ((void)(word), (ref) + 2)
+#define TAG ((uint64_t)0xFFFC << 48)
+#define GC_VALUE_IS_REF(word) ((word) >> 48 == 0xFFFC)
+#define GC_VALUE_TO_REF(word) ((word) & ~TAG)
+#define GC_VALUE_FROM_REF(ref, word) ((void)(word), (ref) | TAG)
 #define GC_IMPLEMENTATION
 #include "gc.h"
 
@@ -15,7 +16,7 @@
 
 static gc_heap *heap;
 static gc_thread *gc;
-static void *global;
+static uint64_t global;
 
 static void *thing(uint64_t bytes) {
     uint64_t *object = gc_allocate(gc, bytes);
@@ -41,7 +42,7 @@ static const gc_dac_target self = {NULL, read_self, NULL, own_mapping, NULL, NUL
 
 typedef struct found {
     gc_dac_heap heap;
-    size_t objects, bytes, roots, unfinished;
+    size_t objects, bytes, roots, unfinished, on_stacks;
     uint64_t reference;
 } found;
 static bool find_heap(void *context, const gc_dac_heap *each) { return ((found *)context)->heap = *each, true; }
@@ -54,6 +55,7 @@ static bool find_object(void *context, const gc_dac_object *object) {
 }
 static bool find_root(void *context, const gc_dac_root *root) {
     found *all = context;
+    if (root->kind == GC_DAC_ROOT_STACK) return all->on_stacks++, true;
     all->roots++;
     all->reference = root->reference;
     return true;
@@ -63,13 +65,13 @@ static uint64_t bytes_of(void *context, gc_dac *dac, uint64_t address, const uin
     (void)context, (void)dac, (void)address;
     return contents_bytes >= 8 ? *(const uint64_t *)(const void *)contents >> 8 : 0;
 }
-static uint64_t decode(void *context, uint64_t value) { return (void)context, (value & 3) == 2 ? value - 2 : 0; }
+static uint64_t decode(void *context, uint64_t value) { return (void)context, value >> 48 == 0xFFFC ? value & ~TAG : 0; }
 
 int main(void) {
     heap = gc_heap_create(NULL);
     gc = gc_thread_attach(heap);
     gc_roots_add(heap, &global, 1, GC_SLOT_VALUE);
-    for (uint64_t i = 0; i < 50; i++) global = (char *)thing(16 + 8 * i) + 2;
+    for (uint64_t i = 0; i < 50; i++) global = (uintptr_t)thing(16 + 8 * i) | TAG;
     gc_dac *dac = gc_dac_open(&self);
     found all;
     memset(&all, 0, sizeof all);
@@ -79,7 +81,7 @@ int main(void) {
         "and why");
     is(all.objects, 0, "so none is reported");
     ok(gc_dac_roots(dac, &all.heap, find_root, &all), "its roots are: %s", gc_dac_message(dac));
-    is(all.reference, (uintptr_t)global - 2, "a tagged value is guessed");
+    is(all.reference, global & ~TAG, "a tagged value is guessed");
 
     const gc_dac_host host = {NULL, decode, bytes_of};
     gc_dac_set_host(dac, &host);
@@ -89,12 +91,29 @@ int main(void) {
     is(all.bytes, 50 * 16 + 8 * (49 * 50 / 2), "with their sizes");
     all.roots = 0;
     ok(gc_dac_roots(dac, &all.heap, find_root, &all) && all.roots == 1, "the root as the host says");
-    global = (char *)global + 1; /* a value that is no reference to the host */
+    global ^= (uint64_t)1 << 48; /* a value that is no reference to the host */
     all.roots = 0;
     gc_dac *fresh = gc_dac_open(&self);
     gc_dac_set_host(fresh, &host);
     ok(gc_dac_roots(fresh, &all.heap, find_root, &all) && all.roots == 0, "a value that is no reference is no root");
     gc_dac_close(fresh);
+
+    /* A conservative stack that was left, with plain references and values in its words and registers. */
+    static uint64_t words[8];
+    gc_stack *left = gc_stack_create(heap, words + 8);
+    left->conservative = true;
+    left->stack_pointer = (char *)words;
+    left->registers[0] = words[1] = all.reference;
+    left->registers[1] = words[3] = all.reference | TAG;
+    for (int i = 0; i < 2; i++) {
+        fresh = gc_dac_open(&self);
+        if (i) gc_dac_set_host(fresh, &host);
+        all.on_stacks = 0;
+        ok(gc_dac_roots(fresh, &all.heap, find_root, &all), "roots on a stack: %s", gc_dac_message(fresh));
+        is(all.on_stacks, 4, "%s: plain references, and values", i ? "as the host decodes them" : "guessed");
+        gc_dac_close(fresh);
+    }
+    gc_stack_destroy(left);
 
     /* Tables that are far apart, and variables at the end of a mapping, which is no multiple of what is read at a time. */
     unsigned before = reads, known = 0;
@@ -129,7 +148,12 @@ int main(void) {
     ok(gc_dac_objects(fresh, &all.heap, find_object, &all), "the heap is read: %s", gc_dac_message(fresh));
     ok(all.objects == 51 && all.unfinished == 0, "and it is no more");
     gc_dac_close(fresh);
-    global = NULL;
+    fresh = gc_dac_open(&self);
+    all.objects = all.unfinished = 0;
+    ok(!gc_dac_objects(fresh, &all.heap, find_object, &all), "without the host's help: %s", gc_dac_message(fresh));
+    ok(all.objects > 0 && all.unfinished == all.objects, "objects that marks show are no fault");
+    gc_dac_close(fresh);
+    global = 0;
     gc_heap_destroy(heap);
     return done();
 }

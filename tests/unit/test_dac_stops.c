@@ -368,13 +368,14 @@ int main(void) {
     if (given) seed = strtoull(given, NULL, 10) | 1;
     diag("DAC_SEED=%llu", (unsigned long long)seed);
     shadow = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    gc_options moving = {0}, still = {.non_moving = true};
+    gc_options moving = {0}, still = {.non_moving = true}, born = {.concurrent = GC_CONCURRENT_ON, .test.born_old = true};
     test_churn(count, moving, "a heap that moves");
     test_churn(count, still, "one that does not, in whose holes threads allocate");
     test_ticks(count);
     if (single_step_available()) {
         test_steps(still, "in holes");
         if (!SANITIZED) test_steps(moving, "in fresh regions");
+        if (!SANITIZED) test_steps(born, "in holes of generation 2");
     }
     return done();
 }

@@ -143,7 +143,7 @@ static void test_versions(void) {
     found other = ask();
     is(other.heaps + other.objects, 0, "another major version is rejected");
     has(other.rejected,
-        "/a/program has gc.h 0.1.0, whose description is of version 4.1, and this reader understands 3.x",
+        "/a/program has gc.h 0.1.0, whose description is of version 4.2, and this reader understands 3.x",
         "with both versions");
     has(message, "use the gc_dac.h that came with that gc.h", "every call says what to do");
 }
@@ -152,18 +152,18 @@ static void test_every_call(void) {
     fake_program();
     fake.vars.major = 9;
     gc_dac *dac = gc_dac_open(&self);
-    has(gc_dac_message(dac), "version 9.1", "opening says it");
+    has(gc_dac_message(dac), "version 9.2", "opening says it");
     found all;
     gc_dac_heap none = {0};
     gc_dac_object object;
     char text[10];
-    ok(!gc_dac_heaps(dac, find_heap, &all) && strstr(gc_dac_message(dac), "version 9.1"), "gc_dac_heaps says it");
-    ok(!gc_dac_objects(dac, &none, find_object, &all) && strstr(gc_dac_message(dac), "version 9.1"),
+    ok(!gc_dac_heaps(dac, find_heap, &all) && strstr(gc_dac_message(dac), "version 9.2"), "gc_dac_heaps says it");
+    ok(!gc_dac_objects(dac, &none, find_object, &all) && strstr(gc_dac_message(dac), "version 9.2"),
        "gc_dac_objects says it");
-    ok(!gc_dac_object_at(dac, 4096, &object) && strstr(gc_dac_message(dac), "version 9.1"), "gc_dac_object_at says it");
-    ok(!gc_dac_read_text(dac, 4096, text, sizeof text) && strstr(gc_dac_message(dac), "version 9.1"),
+    ok(!gc_dac_object_at(dac, 4096, &object) && strstr(gc_dac_message(dac), "version 9.2"), "gc_dac_object_at says it");
+    ok(!gc_dac_read_text(dac, 4096, text, sizeof text) && strstr(gc_dac_message(dac), "version 9.2"),
        "gc_dac_read_text says it");
-    ok(gc_dac_read(dac, (uintptr_t)text, text, 1) == 0 && strstr(gc_dac_message(dac), "version 9.1"),
+    ok(gc_dac_read(dac, (uintptr_t)text, text, 1) == 0 && strstr(gc_dac_message(dac), "version 9.2"),
        "gc_dac_read says it");
     gc_dac_close(dac);
     has(gc_dac_message(NULL), "no memory", "no reader at all");
@@ -238,6 +238,93 @@ static void test_descriptions(void) {
     }
 }
 
+/* What is damaged in the tables of heaps is said by each call, not by the first one only. */
+static void test_damaged_tables(void) {
+    static gc__arena arena;
+    fake_program();
+    arena = gc__the_arena;
+    arena.regions = (gc__region *)4096;
+    fake.vars.variables[GC__DAC_VARIABLE_ARENA] = &arena;
+    gc_dac *dac = gc_dac_open(&self);
+    found all;
+    memset(&all, 0, sizeof all);
+    for (int i = 0; i < 2; i++) {
+        ok(!gc_dac_heaps(dac, find_heap, &all), "a table of regions that is not readable");
+        has(gc_dac_message(dac), "bytes at 0x1000 are not readable", "is reported");
+    }
+    ok(!gc_dac_objects(dac, &all.heap, find_object, &all), "and so it is for objects");
+    gc_dac_close(dac);
+
+    fake_program();
+    gc__region *first = heap->regions[0];
+    heap->regions[0] = (gc__region *)4096;
+    dac = gc_dac_open(&self);
+    for (int i = 0; i < 2; i++) {
+        ok(!gc_dac_objects(dac, &all.heap, find_object, &all), "a list of regions that leads nowhere");
+        has(gc_dac_message(dac), "the list of regions of generation 0", "is reported");
+    }
+    gc_dac_close(dac);
+    heap->regions[0] = first;
+}
+
+/* While stores are logged, cards say nothing. */
+static void test_logged(uint64_t slot) {
+    bool dirty;
+    uint8_t *age = gc__tables.age + (slot >> GC_REGION_SHIFT), before = *age;
+    fake_program();
+    gc_dac *dac = gc_dac_open(&self);
+    ok(gc_dac_card(dac, slot, &dirty), "a card: %s", gc_dac_message(dac));
+    gc_dac_close(dac);
+    *age = before | GC_AGE_LOGGED;
+    dac = gc_dac_open(&self);
+    ok(!gc_dac_card(dac, slot, &dirty), "one in whose region stores are logged");
+    has(gc_dac_message(dac), "stores are logged", "says nothing");
+    gc_dac_close(dac);
+    cut_list(&fake.vars.fact_count, sizeof *fake.vars.facts, fake.vars.facts + GC__DAC_FACT_COUNT);
+    dac = gc_dac_open(&self);
+    ok(gc_dac_card(dac, slot, &dirty), "an older description does not say that: %s", gc_dac_message(dac));
+    gc_dac_close(dac);
+    *age = before;
+}
+
+/* Whatever depends on two numbers that were read counts its steps. */
+
+enum { MANY = 5000 };
+static bool many_natives(void *context, size_t i, gc_dac_native *native) {
+    (void)context;
+    memset(native, 0, sizeof *native);
+    return i < MANY;
+}
+static uint64_t steps_at_first;
+static bool find_thread(void *context, const gc_dac_thread *thread) { return (void)context, (void)thread, true; }
+static bool find_root(void *context, const gc_dac_root *root) { return (void)context, (void)root, true; }
+static bool find_region(void *context, const gc_dac_region *region) { return (void)context, (void)region, true; }
+static uint64_t steps(const gc_dac *dac) { return steps_at_first - dac->calls[1].steps; }
+
+static void test_steps(void) {
+    static const gc_dac_target with_natives = {NULL, read_self, NULL, fake_mapping, many_natives, NULL};
+    static node *global;
+    fake_program();
+    for (int i = 0; i < MANY; i++) gc_roots_add(heap, &global, 0, 0);
+    gc_dac *dac = gc_dac_open(&with_natives);
+    found all;
+    memset(&all, 0, sizeof all);
+    steps_at_first = 64 * (dac->target_bytes + 1000000);
+    gc_dac_heaps(dac, find_heap, &all);
+    ok(steps(dac) >= dac->copies[0].place_count, "regions, for each heap: %llu", (unsigned long long)steps(dac));
+    gc_dac_threads(dac, &all.heap, find_thread, NULL);
+    ok(steps(dac) >= MANY, "native threads, for each thread: %llu", (unsigned long long)steps(dac));
+    gc_dac_roots(dac, &all.heap, find_root, NULL);
+    ok(steps(dac) >= 2 * MANY, "global roots without slots: %llu", (unsigned long long)steps(dac));
+    size_t windows = dac->copies[0].window_count;
+    gc_dac_regions(dac, &all.heap, find_region, NULL);
+    ok(windows && steps(dac) >= windows, "windows, for each region: %llu", (unsigned long long)steps(dac));
+    gc_dac_objects(dac, &all.heap, find_object, &all);
+    ok(steps(dac) >= windows, "for its objects, too: %llu", (unsigned long long)steps(dac));
+    gc_dac_close(dac);
+    for (int i = 0; i < MANY; i++) gc_roots_remove(heap, &global);
+}
+
 int main(void) {
     begin(NULL);
     node *list = NULL;
@@ -251,5 +338,8 @@ int main(void) {
     test_every_call();
     test_damage();
     test_descriptions();
+    test_damaged_tables();
+    test_logged((uintptr_t)&list->left);
+    test_steps();
     return done();
 }

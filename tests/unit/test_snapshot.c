@@ -454,6 +454,28 @@ static void tell_of(gc_heap *created) {
     if (!starts_before) start_now();
 }
 
+/* scan_roots is asked for each thread, but as by collections not for records of gc_thread_create. */
+static gc_thread *created;
+static size_t asked, asked_for_created;
+static void scan(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host, (void)visitor;
+    asked++;
+    asked_for_created += thread == created;
+}
+static void nobody(void *host) { (void)host; }
+
+static void created_records(void) {
+    begin(&(gc_options){.scan_roots = scan, .suspend = nobody, .restart = nobody});
+    created = gc_thread_create(heap);
+    full();
+    size_t by_collection = asked;
+    ok(write_to(path), "a snapshot of a heap with a record of gc_thread_create");
+    ok(asked > by_collection, "asks for the roots of threads");
+    is(asked_for_created, 0, "and not for those of that record");
+    gc_thread_destroy(created);
+    end();
+}
+
 static void created_meanwhile(void) {
     told = gc__the_profiling;
     gc__profiling_calls calls = *told;
@@ -521,6 +543,7 @@ int main(void) {
     run(strings, (gc_options){0});
     many_heaps();
     created_meanwhile();
+    created_records();
     run(files, (gc_options){0});
     remove(path);
     return done();

@@ -8,6 +8,7 @@ typedef struct command_options {
     uint64_t address;     /* of an argument that is an address */
     uint64_t limit;       /* of rows; UINT64_MAX: all */
     int generation;       /* -1: all */
+    int heap;             /* its number; -1: all */
     const char *svg;      /* file to write a map to; NULL: none */
 } command_options;
 

@@ -78,10 +78,11 @@ static void print_growth(const growth *type) {
          difference(type->objects[0], type->objects[1]), commas(type->bytes[1]), clean(type->name));
 }
 
-static uint64_t count_heaps(inspected *target, growth_list *list, unsigned side, int generation) {
+static uint64_t count_heaps(inspected *target, growth_list *list, unsigned side, const command_options *options) {
     uint64_t objects = 0;
     for (size_t i = 0; i < target->heaps_count; i++) {
-        objects += count_types(target, &target->heaps[i], generation);
+        if (options->heap >= 0 && (size_t)options->heap != i) continue;
+        objects += count_types(target, &target->heaps[i], options->generation);
         add(list, target, side);
     }
     return objects;
@@ -89,8 +90,8 @@ static uint64_t count_heaps(inspected *target, growth_list *list, unsigned side,
 
 void command_diff(inspected *before, inspected *after, const command_options *options) {
     growth_list list = {NULL, 0, 0};
-    uint64_t objects_before = count_heaps(before, &list, 0, options->generation);
-    uint64_t objects_after = count_heaps(after, &list, 1, options->generation);
+    uint64_t objects_before = count_heaps(before, &list, 0, options);
+    uint64_t objects_after = count_heaps(after, &list, 1, options);
     unite(&list);
     if (list.count) qsort(list.types, list.count, sizeof *list.types, by_growth);
     json_number("objects_before", objects_before);

@@ -13,7 +13,7 @@ build/tools/gc-inspect: $(inspect_objects)
 
 $(inspect_programs): build/inspect/%: tests/inspect/%.c build/objects/examples/collector.o
 	@mkdir -p $(@D)
-	$(CC) $(C11) -O1 -g -D_GNU_SOURCE -I. $^ -o $@
+	$(CC) $(C11) -O1 -g -D_GNU_SOURCE -I. $(filter %.c %.o,$^) -o $@
 
 tests/scripts/inspect.t: build/tools/gc-inspect build/examples/scheme $(inspect_programs)
 

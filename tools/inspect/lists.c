@@ -286,7 +286,7 @@ static bool visit_frame(void *context, const gc_dac_frame *frame) {
     if (frame->kind == GC_DAC_FRAME_NATIVE)
         text("    native stack, scanned conservatively\n");
     else if (frame->kind == GC_DAC_FRAME_COMPILED)
-        text("    compiled code of %s at %s\n", clean(frame->function), hex(frame->pc));
+        text("    compiled code at %s\n", hex(frame->pc));
     else
         text("    %s (%s:%u): %s\n", clean(frame->function), clean(frame->file), frame->line, clean(frame->names));
     return true;
@@ -294,7 +294,9 @@ static bool visit_frame(void *context, const gc_dac_frame *frame) {
 
 static bool visit_thread(void *context, const gc_dac_thread *thread) {
     thread_pass *pass = context;
-    const char *mode = thread->mode == GC_DAC_PREEMPTIVE ? "preemptive" : "cooperative";
+    const char *mode = thread->unbound                      ? "unknown"
+                       : thread->mode == GC_DAC_PREEMPTIVE ? "preemptive"
+                                                           : "cooperative";
     pass->threads++;
     json_begin(NULL, '{');
     json_address("address", thread->address);
@@ -303,13 +305,15 @@ static bool visit_thread(void *context, const gc_dac_thread *thread) {
     json_text("mode", mode);
     json_bool("parked", thread->parked);
     json_bool("running", thread->running);
+    json_bool("unbound", thread->unbound);
     json_bool("conservative", thread->conservative);
     json_number("waited_for_ns", thread->stopped_ns);
     if (thread->name && *thread->name)
         text("thread `%s`", clean(thread->name));
     else
         text("thread without a name");
-    text("%s%s: %s%s%s\n", thread->tid ? ", tid " : "", thread->tid ? commas(thread->tid) : "", mode,
+    text("%s%s: %s%s%s\n", thread->tid ? ", tid " : "", thread->tid ? commas(thread->tid) : "",
+         thread->unbound ? "a record of gc_thread_create, whose mode only the program knows" : mode,
          thread->parked ? ", waits within gc.h" : "", thread->running ? ", at no safe point" : "");
     json_begin("frames", '[');
     target_check(pass->target, gc_dac_frames(pass->target->dac, pass->heap, thread, visit_frame, NULL));

@@ -202,7 +202,8 @@ static void print_root(inspected *target, const gc_dac_root *root) {
              root->slot ? hex(root->slot) : "");
         break;
     case GC_DAC_ROOT_COMPILED:
-        text("a word in the compiled frame of %s", clean(root->function));
+        text("a %s of a compiled frame%s%s", root->slot ? "word" : "register", root->slot ? ", at " : "",
+             root->slot ? hex(root->slot) : "");
         break;
     case GC_DAC_ROOT_GLOBAL:
         text("the global %s%s%s", clean(variable), *variable ? ", at " : "at ", hex(root->slot));

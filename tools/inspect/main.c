@@ -100,7 +100,6 @@ static uint64_t parse_address(const char *digits) {
 typedef struct command_line {
     target_options target;
     command_options command;
-    int heap; /* -1: all */
     bool limited;
     bool cost;
 } command_line;
@@ -125,7 +124,7 @@ static void take_option(command_line *arguments, int option, const char *argumen
     }
     case HEAP: {
         uint64_t heap = parse_number("heap", optarg);
-        arguments->heap = heap < INT32_MAX ? (int)heap : INT32_MAX;
+        arguments->command.heap = heap < INT32_MAX ? (int)heap : INT32_MAX;
         break;
     }
     case NAMES:
@@ -207,19 +206,23 @@ static bool find_region(void *context, const gc_dac_region *region) {
 /* A command about an address is for the heap that has it. */
 static bool heap_is_wanted(const inspected *target, size_t index, const command_line *arguments,
                            const command_entry *command) {
-    if (arguments->heap >= 0) return (size_t)arguments->heap == index;
+    if (arguments->command.heap >= 0) return (size_t)arguments->command.heap == index;
     if (target->heaps_count == 1 || !arguments->command.argument || command->argument == TYPE) return true;
     region_search search = {arguments->command.address, false};
     gc_dac_regions(target->dac, &target->heaps[index], find_region, &search);
     return search.found;
 }
 
+static void check_heap(const inspected *target, int heap) {
+    if (heap >= 0 && (size_t)heap >= target->heaps_count)
+        die("%s has %zu heap%s, so --heap %d names none: they count from 0", target->name, target->heaps_count,
+            target->heaps_count == 1 ? "" : "s", heap);
+}
+
 static void run(inspected *target, const command_entry *command, const command_line *arguments) {
     size_t heaps = 0;
-    if (arguments->heap >= 0 && (size_t)arguments->heap >= target->heaps_count)
-        die("%s has %zu heap%s, so --heap %d names none: they count from 0", target->name, target->heaps_count,
-            target->heaps_count == 1 ? "" : "s", arguments->heap);
-    if (arguments->command.svg && arguments->heap < 0 && target->heaps_count > 1)
+    check_heap(target, arguments->command.heap);
+    if (arguments->command.svg && arguments->command.heap < 0 && target->heaps_count > 1)
         die("%s has %zu heaps, and --svg draws one: choose it by --heap N", target->name, target->heaps_count);
     json_begin("heaps", '[');
     for (size_t i = 0; i < target->heaps_count; i++) {
@@ -271,6 +274,8 @@ static void run_diff(int count, char **words, command_line *arguments) {
     if (!arguments->limited) arguments->command.limit = UINT64_MAX;
     target_open(&before, words[1], &arguments->target);
     target_open(&after, words[2], &arguments->target);
+    check_heap(&before, arguments->command.heap);
+    check_heap(&after, arguments->command.heap);
     if (before.is_process || after.is_process) output_keep();
     output_begin("diff");
     json_text("before", words[1]);
@@ -292,7 +297,7 @@ static void print_cost(uint64_t began_ns) {
 }
 
 int main(int argc, char **argv) {
-    command_line arguments = {.command = {.generation = -1}, .heap = -1};
+    command_line arguments = {.command = {.generation = -1, .heap = -1}};
     uint64_t began_ns = target_now_ns();
     output = stdout;
     take_options(&arguments, argc, argv);

@@ -85,7 +85,7 @@ static const char *color(const gc_dac_region *region) {
 }
 
 /* A square for each region, filled from below by what is in use. A large object is as wide as it has regions, up to a row. */
-static void write_svg(const char *path, const region_list *list, uint64_t unit, const char *name) {
+static void write_svg(const char *path, const region_list *list, uint64_t unit) {
     enum { CELL = 14, GAP = 2, COLUMNS = 64, TOP = 46 };
     FILE *file = fopen(path, "w");
     uint64_t cells = 0, row_count;
@@ -101,8 +101,8 @@ static void write_svg(const char *path, const region_list *list, uint64_t unit, 
     fprintf(
         file,
         "<text x=\"10\" y=\"16\">%" PRIu64
-        " regions of %s: light blue generation 0, yellow 1, green 2, red being collected, violet quarantined</text>\n",
-        cells, name);
+        " regions: light blue generation 0, yellow 1, green 2, red being collected, violet quarantined</text>\n",
+        cells);
     fprintf(file, "<text x=\"10\" y=\"34\">each square is %s bytes, filled as far as it is in use</text>\n",
             commas(unit));
     uint64_t cell = 0;
@@ -165,6 +165,6 @@ void command_regions(inspected *target, const gc_dac_heap *heap, const command_o
         text("\n"), print_map(&list, unit[0]);
     else
         text("no regions\n");
-    if (options->svg) write_svg(options->svg, &list, unit[0], target->name);
+    if (options->svg) write_svg(options->svg, &list, unit[0]);
     free(list.regions);
 }
