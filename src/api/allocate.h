@@ -111,7 +111,7 @@ enum {
     /* The object never moves, as strings that C code keeps, or stacks of fibers: it is marked in place, in regions of its kind,
        and its address may be kept as long as it lives. Objects that stay leave holes among them, which are used again if they are
        long enough, so it is for such objects only. It fails in a full heap that has a pinned movable object in each of its other
-       regions, though there be holes around these. Not with GC_NEW_AT_ONCE. */
+       regions, though there are holes around these. Not with GC_NEW_AT_ONCE. */
     GC_NEW_FIXED = 2,
     /* The call never collects, and returns NULL, without a message, if more would have to be done than to take memory that is
        ready. So variables are roots only where that is so, which makes constructors in hot loops faster:
