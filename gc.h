@@ -156,20 +156,20 @@
 #define GC_ENVIRONMENT !GC_EMBEDDED /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
 
-/* What may be left out of the collector: its text is 261 KB with everything, and 147 without all three. Inline code is the same,
+/* What may be left out of the collector: its text is 247 KB with everything, and 146 without all three. Inline code is the same,
    so only the file that defines GC_IMPLEMENTATION needs them. Options that ask for what is left out are refused. */
 #ifndef GC_CONCURRENT
-#define GC_CONCURRENT 1 /* 0: nothing is marked concurrently, so full collections stop the program; saves 49 KB */
+#define GC_CONCURRENT 1 /* 0: nothing is marked concurrently, so full collections stop the program; saves 44 KB */
 #endif
 #ifndef GC_COLLECTOR_THREADS_MAX
-#define GC_COLLECTOR_THREADS_MAX 32 /* 1: one thread collects alone; saves 31 KB */
+#define GC_COLLECTOR_THREADS_MAX 32 /* 1: one thread collects alone; saves 20 KB */
 #endif
 #if GC_COLLECTOR_THREADS_MAX < 1 || GC_COLLECTOR_THREADS_MAX > 32
 #error "GC_COLLECTOR_THREADS_MAX must be 1 to 32"
 #endif
 #ifndef GC_DIAGNOSTICS
 /* 0: nothing is verified, stressed, explained or printed, and gc_dac.h cannot read the heap: what remains is the numbers of
-   statistics, warnings and error messages; saves 38 KB */
+   statistics, warnings and error messages; saves 36 KB */
 #define GC_DIAGNOSTICS 1
 #endif
 #if GC_SHADOW_HEAP && !GC_DIAGNOSTICS
@@ -347,7 +347,8 @@ typedef enum gc_result {
 /* NULL arguments: a function that ends or releases a thing accepts NULL and does nothing. Any other function that needs
    the argument fails with GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and aborts if GC_DEBUG >= 1. Inline
    fast paths do not check. Exceptions: after gc_thread_attach of NULL the failure of gc_heap_create stays the last one;
-   and the functions of safe handles never abort, for a guest program's NULL is not the host's fault. */
+   the functions of safe handles never abort, for a guest program's NULL is not the host's fault; the functions of value
+   stacks, and those that walk or call compiled code, do not check; and gc_code_remove does not accept NULL. */
 
 /* The text of a result; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_result_text(gc_result result);
@@ -746,8 +747,9 @@ struct gc__handle;
    of it. Small records and lists (gc_stats.metadata_bytes) are still malloc's and the system's. */
 typedef struct gc_memory {
     /* Reserves address space that starts at a multiple of `alignment`, a power of two: GC_REGION_BYTES, or 2 MiB for tables.
-       If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First
-       GC_ARENA_BYTES are asked for, then half of that, and so on. NULL: refused. */
+       If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First the
+       tables for all addresses are asked for, readable, 1.5 GiB by default, and must be granted; then GC_ARENA_BYTES and their
+       tables, or half of that, and so on. NULL: refused. */
     void *(*reserve)(void *context, size_t bytes, size_t alignment, bool readable);
     /* Makes reserved memory readable and writable. What was not committed before is zero, what was stays as it is. Stress
        takes access from such pages for a while (mprotect). False: refused. */
@@ -857,10 +859,10 @@ typedef struct gc_options {
     /* Called in a collection when it is known what survives, but before anything is freed: gc_collection_find then answers what
        became of an object. For tables of the host's own whose entries go with their objects. Must not allocate; 0: none. */
     void (*collection_traced)(void *host, const gc_collection *collection);
-    /* Called when an allocation of `bytes` has failed, before that returns NULL. Returns true to have it tried once more,
-       after the hook has dropped references, say. It may also be left by longjmp or an exception: the allocation has not been
-       then, and nothing is lost; gc_frames_restore drops the frames of GC_ROOTS that longjmp skips. Must not allocate from this
-       heap, nor end it. 0: none. */
+    /* Called when an allocation of `bytes` has failed, before that returns NULL, but not if its type is misdeclared or it could
+       never fit. Returns true to have it tried once more, after the hook has dropped references, say. It may also be left by
+       longjmp or an exception: the allocation has not been then, and nothing is lost; gc_frames_restore drops the frames of
+       GC_ROOTS that longjmp skips. Must not allocate from this heap, nor end it. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
     /* For hosts that compile their own write barriers: called when what barriers read has changed (gc_barrier_change), and
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
@@ -891,7 +893,8 @@ typedef struct gc_options {
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
    failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
    options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N,
-   GC_CONCURRENT=0|1. GC_VERBOSE=pauses has each heap call gc_heap_print_pauses when it is destroyed. [any thread; never
+   GC_CONCURRENT=0|1. For GC_VERIFY, GC_CHECKMARK and GC_CONCURRENT any value but 0 means 1; for the other two an unknown
+   value is GC_ERROR_OPTION. GC_VERBOSE=pauses has each heap call gc_heap_print_pauses when it is destroyed. [any thread; never
    collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
@@ -1073,8 +1076,8 @@ typedef struct gc_pause {
 
 /* Copies the longest pauses of the heap, at most GC_PAUSES_KEPT of them, to `longest`, which has room for `count`: the
    longest first. Returns how many. forget: they are not told again, and gc_stats.utilisation begins anew, so that regular
-   calls tell of the time between: ask for the statistics first. A safe point, as gc_heap_stats is. [cooperative; may wait;
-   cannot fail] */
+   calls tell of the time between: ask for the statistics first. `longest` must not be NULL, even if `count` is 0: then nothing
+   is forgotten. A safe point, as gc_heap_stats is. [cooperative; may wait; 0: GC_ERROR_ARGUMENT] */
 GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget);
 /* Writes why the pause was as long as it was, in words: "12,044 dirty cards, 3.1 MiB survived". The text ends with 0 if
    `bytes` is not 0. Returns its length, as snprintf does. [any thread; never collects; cannot fail] */
@@ -1136,8 +1139,10 @@ static inline void gc_visit_derived(gc_visitor *visitor, void *slot, void *base)
 }
 
 /* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's.
-   A count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not
-   8-byte aligned or would reach beyond the end of memory. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+   flags: 0, or a sum of GC_SLOT_INTERIOR, GC_SLOT_PINNED, GC_SLOT_CONSERVATIVE, GC_SLOT_VALUE and GC_SLOT_ACTIVE; with
+   GC_SLOT_WEAK and its kin, which are not refused, the roots are strong. A count of 0 is allowed, also at NULL. Fails with
+   GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not 8-byte aligned or would reach beyond the end of memory, or
+   with GC_SLOT_DERIVED. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags);
 /* Ends what gc_roots_add of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
    GC_ERROR_MISUSE] */
@@ -1226,8 +1231,8 @@ static inline uintptr_t gc_load_weak_value(gc_thread *thread, const void *slot) 
    running are not run again. So do not call fork in a signal handler, and use _Fork, vfork and clone only for children that
    call exec or _exit. With musl, and with glibc before 2.36, a second thread that calls fork meanwhile waits in the C
    library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do, and none while a callback of
-   a collection or walk does. Two threads that call fork, or write the objects of a profile, in such callbacks of two heaps
-   would wait for each other: that ends the program.
+   a collection or walk does. Two threads that call fork in such callbacks of two heaps, or write the objects of a profile in
+   callbacks of walks, would wait for each other: that ends the program.
 
    Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
    may be in the middle of an allocation or a collection, or hold a lock. Let the handler set a flag, and test it where the
@@ -1309,7 +1314,8 @@ struct gc_thread {
    GC_ERROR_MEMORY, GC_ERROR_ATTACHED, GC_ERROR_MISUSE] */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
-   variables cease to be roots. [its own thread; may wait; cannot fail] */
+   variables cease to be roots. What the thread has not used of its window, up to 16 KiB, counts as allocated, so a host that
+   attaches for each request spends as much of the nursery each time. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* A gc_thread that is bound to no native thread, for a host that stops threads by itself (options.suspend) and has such records
    of its own: any native thread may allocate and store by it, one at a time, while it may touch objects. It has no frames, and
@@ -1322,7 +1328,8 @@ GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
-/* The heap that the thread is attached to; NULL: it was destroyed. [any thread; never collects; cannot fail] */
+/* The heap that the thread is attached to; NULL: another thread has destroyed it. The record of the thread that destroys the
+   heap is freed with that, so it must not be asked. [any thread; never collects; cannot fail] */
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. [any thread; never
    collects; cannot fail] */
@@ -1815,7 +1822,8 @@ enum {
     GC_NEW_RAW = 1,
     /* The object never moves, as strings that C code keeps, or stacks of fibers: it is marked in place, in regions of its kind,
        and its address may be kept as long as it lives. Objects that stay leave holes among them, which are used again if they are
-       long enough, so it is for such objects only. Not with GC_NEW_AT_ONCE. */
+       long enough, so it is for such objects only. It fails in a full heap that has a pinned movable object in each of its other
+       regions, though there are holes around these. Not with GC_NEW_AT_ONCE. */
     GC_NEW_FIXED = 2,
     /* The call never collects, and returns NULL, without a message, if more would have to be done than to take memory that is
        ready. So variables are roots only where that is so, which makes constructors in hot loops faster:
@@ -1861,7 +1869,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 /* Adds `bytes` (may be negative) to the memory that the object holds outside the heap, which counts towards budgets and
    heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added; the
    out_of_memory hook is not called.
-   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
+   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE; GC_ERROR_MISUSE: the address is on no
+   heap or another one, within a collection, or more is taken off than the object has] */
 GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.
    If a collection is due then, the calling thread's next allocation collects. heap_bytes_max does not refuse the bytes, but
@@ -1918,7 +1927,7 @@ GC_API int gc_object_generation(const void *object);
 /* A number of the object's own, from 1 on, which it keeps as long as it lives, though it moves: for tables that find objects
    by identity, and for the hash of an address. The heap keeps such numbers in tables, some 100 bytes for each object that
    was asked for its own. The object must be in a root. [cooperative; may wait, and so may collect; 0: GC_ERROR_MEMORY,
-   GC_ERROR_MISUSE: no object of the heap, or within a collection; GC_ERROR_ARGUMENT] */
+   GC_ERROR_MISUSE: the address is on no heap or another one, or within a collection; GC_ERROR_ARGUMENT] */
 GC_API uint64_t gc_object_identity(gc_thread *thread, void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);

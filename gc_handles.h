@@ -31,7 +31,7 @@ GC__STYLE_BEGIN
 /* Has `finalizer` run when `object` is found dead, in addition to those that are registered for it, even the same one: to
    replace one, call gc_finalizer_suppress first. On failure nothing has changed: with GC_ERROR_HEAP_FULL the lists have no
    room under heap_bytes_max, though gc_collect may make some. Source: GC.ReRegisterForFinalize. [cooperative; never collects;
-   GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+   GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY; GC_ERROR_MISUSE: the address is on no heap or another one, or there is no function] */
 GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc_finalizer *finalizer);
 /* Takes back the object's finalizer, the last one registered, even if it is queued already. Returns false if there was
    none; NULL is allowed. Searches from the youngest object: the time grows with the number of younger objects that have
@@ -103,7 +103,8 @@ GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle);
    never collects; NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_get(gc_handle handle);
 /* Stores the handle's object to *object. Distinguishes a handle that is empty or was cleared (GC_OK, and *object is
-   NULL) from one that was destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). Never aborts: the caller asks.
+   NULL) from one that was destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). Never aborts: the caller asks. The
+   handle's heap must exist: gc_handle_is_valid takes any handle.
    [cooperative; never collects; GC_ERROR_HANDLE, GC_ERROR_ARGUMENT] */
 GC_API gc_result gc_handle_try_get(gc_handle handle, void **object);
 /* Makes the handle hold another object, or NULL. [cooperative; never collects; GC_ERROR_HANDLE] */
@@ -114,7 +115,8 @@ GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *ex
 /* The second object of a dependent handle; NULL if the first has died or was replaced by NULL. [cooperative; never
    collects; NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_dependent(gc_handle handle);
-/* Gives a dependent handle another dependent, or NULL. [cooperative; never collects; GC_ERROR_HANDLE] */
+/* Gives a dependent handle another dependent, or NULL. A handle that holds no object accepts a dependent, but does not keep it:
+   the next collection drops it. [cooperative; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent);
 /* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. [any
    thread; never collects; NULL: GC_ERROR_HANDLE] */
@@ -198,7 +200,8 @@ GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success);
    GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED] */
 GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle);
 /* Gives up the owner's reference: the handle is closed now, or by its last user, and its finalizer is taken back. A second
-   call, and NULL, do nothing. Source: SafeHandle.Dispose. [cooperative; may wait; GC_ERROR_DISPOSED] */
+   call, and NULL, do nothing. Source: SafeHandle.Dispose. [cooperative; may wait; GC_ERROR_DISPOSED: gc_safe_handle_release
+   was called once too often, and has given up the owner's reference] */
 GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle);
 /* Closes the handle without releasing its value. Source: SetHandleAsInvalid. [cooperative; never collects;
    GC_ERROR_ARGUMENT] */

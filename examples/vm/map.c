@@ -42,7 +42,7 @@ static value *find(const map *m, value key) {
 }
 
 bool map_get(map *m, value key, value *found) {
-    if (!m->count) return false;
+    if (!m->count || key == NIL) return false; /* the mark of a removed place is no key */
     const value *pair = find(m, key);
     if (pair[0] != key) return false;
     *found = pair[1];
@@ -74,7 +74,7 @@ bool map_set(map *m, value key, value v) {
 }
 
 bool map_remove(map *m, value key) {
-    value *pair = m->count ? find(m, key) : NULL;
+    value *pair = m->count && key != NIL ? find(m, key) : NULL;
     if (!pair || pair[0] != key) return false;
     pair[0] = NIL;
     pair[1] = NIL;

@@ -247,7 +247,7 @@ static bool native_keys(int count, value *arguments) {
 static bool native_remove(int count, value *arguments) {
     (void)count;
     if (!takes("remove", arguments, 0, KIND_TABLE, "a table")) return false;
-    arguments[-1] = boolean(map_remove(&((table *)object_of(arguments[0]))->map, arguments[1]));
+    arguments[-1] = boolean(map_remove(&((table *)object_of(arguments[0]))->map, as_key(arguments[1])));
     return true;
 }
 
@@ -257,7 +257,7 @@ static bool native_has(int count, value *arguments) {
     if (is_kind(arguments[0], KIND_INSTANCE))
         arguments[-1] = boolean(map_get(&((instance *)object_of(arguments[0]))->fields, arguments[1], &found));
     else if (takes("has", arguments, 0, KIND_TABLE, "a table or an instance"))
-        arguments[-1] = boolean(map_get(&((table *)object_of(arguments[0]))->map, arguments[1], &found));
+        arguments[-1] = boolean(map_get(&((table *)object_of(arguments[0]))->map, as_key(arguments[1]), &found));
     else
         return false;
     return true;

@@ -37,9 +37,6 @@ static bool in_array(const array *a, value key, size_t *index) {
     return true;
 }
 
-/* -0 is the key 0. */
-static value as_key(value v) { return is_number(v) ? number(number_of(v) + 0.0) : v; }
-
 static bool get_index(value *top) {
     value o = top[-2];
     size_t index = 0;

@@ -33,6 +33,9 @@ static inline double number_of(value v) {
     return d;
 }
 
+/* -0 is the key 0. */
+static inline value as_key(value v) { return is_number(v) ? number(number_of(v) + 0.0) : v; }
+
 static inline value boolean(bool b) { return b ? TRUE_VALUE : FALSE_VALUE; }
 static inline void *object_of(value v) { return (void *)(uintptr_t)(v & ~OBJECT_BITS); }
 static inline value value_of(const void *o) { return (value)(uintptr_t)o | OBJECT_BITS; }

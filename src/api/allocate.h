@@ -110,7 +110,8 @@ enum {
     GC_NEW_RAW = 1,
     /* The object never moves, as strings that C code keeps, or stacks of fibers: it is marked in place, in regions of its kind,
        and its address may be kept as long as it lives. Objects that stay leave holes among them, which are used again if they are
-       long enough, so it is for such objects only. Not with GC_NEW_AT_ONCE. */
+       long enough, so it is for such objects only. It fails in a full heap that has a pinned movable object in each of its other
+       regions, though there are holes around these. Not with GC_NEW_AT_ONCE. */
     GC_NEW_FIXED = 2,
     /* The call never collects, and returns NULL, without a message, if more would have to be done than to take memory that is
        ready. So variables are roots only where that is so, which makes constructors in hot loops faster:
@@ -156,7 +157,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 /* Adds `bytes` (may be negative) to the memory that the object holds outside the heap, which counts towards budgets and
    heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added; the
    out_of_memory hook is not called.
-   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
+   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE; GC_ERROR_MISUSE: the address is on no
+   heap or another one, within a collection, or more is taken off than the object has] */
 GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.
    If a collection is due then, the calling thread's next allocation collects. heap_bytes_max does not refuse the bytes, but

@@ -51,7 +51,7 @@ GC_API int gc_object_generation(const void *object);
 /* A number of the object's own, from 1 on, which it keeps as long as it lives, though it moves: for tables that find objects
    by identity, and for the hash of an address. The heap keeps such numbers in tables, some 100 bytes for each object that
    was asked for its own. The object must be in a root. [cooperative; may wait, and so may collect; 0: GC_ERROR_MEMORY,
-   GC_ERROR_MISUSE: no object of the heap, or within a collection; GC_ERROR_ARGUMENT] */
+   GC_ERROR_MISUSE: the address is on no heap or another one, or within a collection; GC_ERROR_ARGUMENT] */
 GC_API uint64_t gc_object_identity(gc_thread *thread, void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);

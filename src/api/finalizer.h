@@ -21,7 +21,7 @@
 /* Has `finalizer` run when `object` is found dead, in addition to those that are registered for it, even the same one: to
    replace one, call gc_finalizer_suppress first. On failure nothing has changed: with GC_ERROR_HEAP_FULL the lists have no
    room under heap_bytes_max, though gc_collect may make some. Source: GC.ReRegisterForFinalize. [cooperative; never collects;
-   GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+   GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY; GC_ERROR_MISUSE: the address is on no heap or another one, or there is no function] */
 GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc_finalizer *finalizer);
 /* Takes back the object's finalizer, the last one registered, even if it is queued already. Returns false if there was
    none; NULL is allowed. Searches from the youngest object: the time grows with the number of younger objects that have

@@ -47,7 +47,8 @@ GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle);
    never collects; NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_get(gc_handle handle);
 /* Stores the handle's object to *object. Distinguishes a handle that is empty or was cleared (GC_OK, and *object is
-   NULL) from one that was destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). Never aborts: the caller asks.
+   NULL) from one that was destroyed (GC_ERROR_HANDLE) or is NULL (GC_ERROR_ARGUMENT). Never aborts: the caller asks. The
+   handle's heap must exist: gc_handle_is_valid takes any handle.
    [cooperative; never collects; GC_ERROR_HANDLE, GC_ERROR_ARGUMENT] */
 GC_API gc_result gc_handle_try_get(gc_handle handle, void **object);
 /* Makes the handle hold another object, or NULL. [cooperative; never collects; GC_ERROR_HANDLE] */
@@ -58,7 +59,8 @@ GC_API void *gc_handle_compare_exchange(gc_handle handle, void *object, void *ex
 /* The second object of a dependent handle; NULL if the first has died or was replaced by NULL. [cooperative; never
    collects; NULL: GC_ERROR_HANDLE] */
 GC_API void *gc_handle_dependent(gc_handle handle);
-/* Gives a dependent handle another dependent, or NULL. [cooperative; never collects; GC_ERROR_HANDLE] */
+/* Gives a dependent handle another dependent, or NULL. A handle that holds no object accepts a dependent, but does not keep it:
+   the next collection drops it. [cooperative; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_set_dependent(gc_handle handle, void *dependent);
 /* A word of the host's own in a ref-counted handle, at first NULL. The collector only hands it to handle_is_held. [any
    thread; never collects; NULL: GC_ERROR_HANDLE] */

@@ -79,8 +79,9 @@ struct gc__handle;
    of it. Small records and lists (gc_stats.metadata_bytes) are still malloc's and the system's. */
 typedef struct gc_memory {
     /* Reserves address space that starts at a multiple of `alignment`, a power of two: GC_REGION_BYTES, or 2 MiB for tables.
-       If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First
-       GC_ARENA_BYTES are asked for, then half of that, and so on. NULL: refused. */
+       If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First the
+       tables for all addresses are asked for, readable, 1.5 GiB by default, and must be granted; then GC_ARENA_BYTES and their
+       tables, or half of that, and so on. NULL: refused. */
     void *(*reserve)(void *context, size_t bytes, size_t alignment, bool readable);
     /* Makes reserved memory readable and writable. What was not committed before is zero, what was stays as it is. Stress
        takes access from such pages for a while (mprotect). False: refused. */
@@ -190,10 +191,10 @@ typedef struct gc_options {
     /* Called in a collection when it is known what survives, but before anything is freed: gc_collection_find then answers what
        became of an object. For tables of the host's own whose entries go with their objects. Must not allocate; 0: none. */
     void (*collection_traced)(void *host, const gc_collection *collection);
-    /* Called when an allocation of `bytes` has failed, before that returns NULL. Returns true to have it tried once more,
-       after the hook has dropped references, say. It may also be left by longjmp or an exception: the allocation has not been
-       then, and nothing is lost; gc_frames_restore drops the frames of GC_ROOTS that longjmp skips. Must not allocate from this
-       heap, nor end it. 0: none. */
+    /* Called when an allocation of `bytes` has failed, before that returns NULL, but not if its type is misdeclared or it could
+       never fit. Returns true to have it tried once more, after the hook has dropped references, say. It may also be left by
+       longjmp or an exception: the allocation has not been then, and nothing is lost; gc_frames_restore drops the frames of
+       GC_ROOTS that longjmp skips. Must not allocate from this heap, nor end it. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
     /* For hosts that compile their own write barriers: called when what barriers read has changed (gc_barrier_change), and
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
@@ -224,7 +225,8 @@ typedef struct gc_options {
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
    failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
    options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N,
-   GC_CONCURRENT=0|1. GC_VERBOSE=pauses has each heap call gc_heap_print_pauses when it is destroyed. [any thread; never
+   GC_CONCURRENT=0|1. For GC_VERIFY, GC_CHECKMARK and GC_CONCURRENT any value but 0 means 1; for the other two an unknown
+   value is GC_ERROR_OPTION. GC_VERBOSE=pauses has each heap call gc_heap_print_pauses when it is destroyed. [any thread; never
    collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 

@@ -62,8 +62,8 @@ typedef struct gc_pause {
 
 /* Copies the longest pauses of the heap, at most GC_PAUSES_KEPT of them, to `longest`, which has room for `count`: the
    longest first. Returns how many. forget: they are not told again, and gc_stats.utilisation begins anew, so that regular
-   calls tell of the time between: ask for the statistics first. A safe point, as gc_heap_stats is. [cooperative; may wait;
-   cannot fail] */
+   calls tell of the time between: ask for the statistics first. `longest` must not be NULL, even if `count` is 0: then nothing
+   is forgotten. A safe point, as gc_heap_stats is. [cooperative; may wait; 0: GC_ERROR_ARGUMENT] */
 GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget);
 /* Writes why the pause was as long as it was, in words: "12,044 dirty cards, 3.1 MiB survived". The text ends with 0 if
    `bytes` is not 0. Returns its length, as snprintf does. [any thread; never collects; cannot fail] */

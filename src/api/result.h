@@ -30,7 +30,8 @@ typedef enum gc_result {
 /* NULL arguments: a function that ends or releases a thing accepts NULL and does nothing. Any other function that needs
    the argument fails with GC_ERROR_ARGUMENT: it returns that, or NULL, false or 0, and aborts if GC_DEBUG >= 1. Inline
    fast paths do not check. Exceptions: after gc_thread_attach of NULL the failure of gc_heap_create stays the last one;
-   and the functions of safe handles never abort, for a guest program's NULL is not the host's fault. */
+   the functions of safe handles never abort, for a guest program's NULL is not the host's fault; the functions of value
+   stacks, and those that walk or call compiled code, do not check; and gc_code_remove does not accept NULL. */
 
 /* The text of a result; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_result_text(gc_result result);

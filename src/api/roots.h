@@ -54,8 +54,10 @@ static inline void gc_visit_derived(gc_visitor *visitor, void *slot, void *base)
 }
 
 /* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's.
-   A count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not
-   8-byte aligned or would reach beyond the end of memory. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+   flags: 0, or a sum of GC_SLOT_INTERIOR, GC_SLOT_PINNED, GC_SLOT_CONSERVATIVE, GC_SLOT_VALUE and GC_SLOT_ACTIVE; with
+   GC_SLOT_WEAK and its kin, which are not refused, the roots are strong. A count of 0 is allowed, also at NULL. Fails with
+   GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not 8-byte aligned or would reach beyond the end of memory, or
+   with GC_SLOT_DERIVED. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags);
 /* Ends what gc_roots_add of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
    GC_ERROR_MISUSE] */

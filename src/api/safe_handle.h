@@ -63,7 +63,8 @@ GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success);
    GC_ERROR_ARGUMENT, GC_ERROR_DISPOSED] */
 GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle);
 /* Gives up the owner's reference: the handle is closed now, or by its last user, and its finalizer is taken back. A second
-   call, and NULL, do nothing. Source: SafeHandle.Dispose. [cooperative; may wait; GC_ERROR_DISPOSED] */
+   call, and NULL, do nothing. Source: SafeHandle.Dispose. [cooperative; may wait; GC_ERROR_DISPOSED: gc_safe_handle_release
+   was called once too often, and has given up the owner's reference] */
 GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle);
 /* Closes the handle without releasing its value. Source: SetHandleAsInvalid. [cooperative; never collects;
    GC_ERROR_ARGUMENT] */

@@ -14,8 +14,8 @@
    running are not run again. So do not call fork in a signal handler, and use _Fork, vfork and clone only for children that
    call exec or _exit. With musl, and with glibc before 2.36, a second thread that calls fork meanwhile waits in the C
    library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do, and none while a callback of
-   a collection or walk does. Two threads that call fork, or write the objects of a profile, in such callbacks of two heaps
-   would wait for each other: that ends the program.
+   a collection or walk does. Two threads that call fork in such callbacks of two heaps, or write the objects of a profile in
+   callbacks of walks, would wait for each other: that ends the program.
 
    Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
    may be in the middle of an allocation or a collection, or hold a lock. Let the handler set a flag, and test it where the
@@ -99,7 +99,8 @@ struct gc_thread {
    GC_ERROR_MEMORY, GC_ERROR_ATTACHED, GC_ERROR_MISUSE] */
 GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
-   variables cease to be roots. [its own thread; may wait; cannot fail] */
+   variables cease to be roots. What the thread has not used of its window, up to 16 KiB, counts as allocated, so a host that
+   attaches for each request spends as much of the nursery each time. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
 /* A gc_thread that is bound to no native thread, for a host that stops threads by itself (options.suspend) and has such records
    of its own: any native thread may allocate and store by it, one at a time, while it may touch objects. It has no frames, and
@@ -112,7 +113,8 @@ GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
-/* The heap that the thread is attached to; NULL: it was destroyed. [any thread; never collects; cannot fail] */
+/* The heap that the thread is attached to; NULL: another thread has destroyed it. The record of the thread that destroys the
+   heap is freed with that, so it must not be asked. [any thread; never collects; cannot fail] */
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. [any thread; never
    collects; cannot fail] */
