@@ -1473,7 +1473,7 @@ static inline void gc_safepoint(gc_thread *thread) {
     "A "                                                                                                               \
     "computed goto (goto *label) runs no cleanup: end the scope before it. After longjmp, gc_frames_restore must "     \
     "restore "                                                                                                         \
-    "what gc_frames_mark returned before"
+    "what gc_frames_mark returned"
 /* Has the frame written to memory before it is in force. The compiler could otherwise write it after a load that faults,
    and the report of such a fault lists frames. */
 static inline gc_frame *gc__frame_written(gc_frame *frame) {
@@ -8838,8 +8838,8 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
 }
 
 #define GC__FRAME_LEFT                                                                            \
-    "was left without its end, by longjmp, by a computed goto (goto *label), by an exception "    \
-    "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "      \
+    "was left without its end, by longjmp, a computed goto (goto *label), an exception through "  \
+    "C code or a switch of stacks: restore the frames by gc_frames_restore, end "                 \
     "the scope before the goto, or call gc_stack_switch"
 
 /* A frame of another thread than the list's was left without its end, and other calls have overwritten it. */

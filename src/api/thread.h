@@ -258,7 +258,7 @@ static inline void gc_safepoint(gc_thread *thread) {
     "A "                                                                                                               \
     "computed goto (goto *label) runs no cleanup: end the scope before it. After longjmp, gc_frames_restore must "     \
     "restore "                                                                                                         \
-    "what gc_frames_mark returned before"
+    "what gc_frames_mark returned"
 /* Has the frame written to memory before it is in force. The compiler could otherwise write it after a load that faults,
    and the report of such a fault lists frames. */
 static inline gc_frame *gc__frame_written(gc_frame *frame) {

@@ -42,8 +42,8 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
 }
 
 #define GC__FRAME_LEFT                                                                            \
-    "was left without its end, by longjmp, by a computed goto (goto *label), by an exception "    \
-    "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "      \
+    "was left without its end, by longjmp, a computed goto (goto *label), an exception through "  \
+    "C code or a switch of stacks: restore the frames by gc_frames_restore, end "                 \
     "the scope before the goto, or call gc_stack_switch"
 
 /* A frame of another thread than the list's was left without its end, and other calls have overwritten it. */

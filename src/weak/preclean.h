@@ -235,10 +235,12 @@ GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, b
 
 GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__precleaner *precleaner = (gc__precleaner *)visitor;
-    const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-    if (!(flags & GC__SLOT_ENTRIES)) return; /* the slot was read when its object was scanned */
+    /* Strong slots may have been parts of weak entries when their object was scanned. */
+    const gc_weak_entries slots = {slot, slot, count, gc__flags_bytes(flags), GC_WEAK_VALUES, flags, 0, 0, NULL, NULL};
+    const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : &slots;
     bool value = gc__flags_value(entries->flags);
     size_t first;
+    if (flags & GC__SLOT_STACK) return; /* the object waits */
     if (entries->count && !gc__entries_are_own(entries)) { /* the entries have moved out of the object */
         gc__shade_wait(precleaner->heap, gc__traced);
         return;
@@ -250,9 +252,8 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
         bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
         if (entries->kind != GC_WEAK_REFS)
             lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
-        uintptr_t at = gc__entry_low(entries) + i * entries->entry_bytes;
-        uintptr_t from = precleaner->part.from, offset = gc__max(at, from) - from;
-        if (!lives) precleaner->left |= UINT32_C(1) << offset / GC__TABLE_SLICE;
+        uintptr_t from = precleaner->part.from, at = gc__max(gc__entry_low(entries) + i * entries->entry_bytes, from);
+        if (!lives) precleaner->left |= UINT32_C(1) << (at - from) / GC__TABLE_SLICE;
     }
 }
 

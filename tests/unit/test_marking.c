@@ -1151,6 +1151,54 @@ static void met_while_white(void) {
     scene_close();
 }
 
+/* A table whose entries are weak when it is marked, and strong when its slices are looked at. */
+typedef struct changing {
+    gc_object header;
+    void *pairs[8];
+    bool strong;
+} changing;
+
+static void trace_changing(void *object, gc_visitor *visitor) {
+    changing *c = object;
+    gc_weak_entries entries = {.kind = GC_WEAK_PAIRS, .keys = &c->pairs[0], .values = &c->pairs[1], .count = 4, .entry_bytes = 16};
+    if (c->strong)
+        gc_visit(visitor, c->pairs, 8, 0);
+    else
+        gc_visit_weak(visitor, &entries);
+}
+static const gc_type changing_type = {.bytes = sizeof(changing), .name = "changing", .trace = trace_changing};
+
+static void no_longer_weak(void) {
+    changing *c = NULL;
+    vector *keep = NULL;
+    node *before = NULL, *behind = NULL; /* so that its region is dense, and stays */
+    GC_ROOTS(gc, c, keep, before, behind);
+    scene_open();
+    before = new_list(20000);
+    c = gc_new(gc, &changing_type);
+    behind = new_list(20000);
+    keep = new_vector(8);
+    for (size_t i = 0; i < 8; i++) {
+        node *n = new_node(i);
+        gc_store(gc, &keep->items[i], n);
+        gc_store(gc, &c->pairs[i], n);
+    }
+    full();
+    full();
+    keep = NULL;
+    begin_marking();
+    while (!heap->marker->tables.count && gc__marker_work(heap, 1)) continue;
+    ok(heap->marker->tables.count && !is_marked(c->pairs[7]), "a table is weak when it is marked");
+    c->strong = true;
+    mark_and_settle_all();
+    finish();
+    size_t wrong = 0;
+    for (size_t i = 0; i < 8; i++) wrong += gc_heap_object_at(heap, c->pairs[i]) != c->pairs[i];
+    is(wrong, 0, "when it has become strong, its objects live");
+    c = NULL;
+    scene_close();
+}
+
 #include "born.h"
 
 /* What is stored may be any address outside the heap, or a small number. */
@@ -1686,6 +1734,7 @@ int main(void) {
     run(settled_ephemerons, candidate);
     run(random_tables, candidate);
     candidate.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
+    run(no_longer_weak, (gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT});
     run(owned_later, candidate);
     run(strongly_growing_objects, candidate);
     run(weakly_growing_objects, candidate);
