@@ -175,7 +175,7 @@ static void memory_info_fill(const memory_info *to, const pause_record *last) {
     *to->high_load = memory / 10 * 9;
     *to->available = memory;
     *to->load = settings_load();
-    *to->heap = last->stats.live_bytes;
+    *to->heap = last->stats.live_bytes + last->stats.fragmentation_bytes;
     *to->fragmented = last->stats.fragmentation_bytes;
     *to->committed = last->stats.committed_bytes;
     *to->promoted = last->stats.survived_bytes;
@@ -187,9 +187,7 @@ static void memory_info_fill(const memory_info *to, const pause_record *last) {
     *to->compacted = last->compacted;
     *to->concurrent = last->concurrent;
     for (int g = 0; g < 5; g++) {
-        to->generations[g][0] = g < GC_GENERATIONS ? last->before_bytes[g] : 0;
-        to->generations[g][2] = g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0;
-        to->generations[g][1] = 0;
+        to->generations[g][1] = g == 2 ? last->before_fragmentation_bytes : 0;
         to->generations[g][3] = g == 2 ? last->stats.fragmentation_bytes : 0;
     }
     to->pauses[0] = last->pause_ns / 100;
@@ -212,9 +210,11 @@ static uint32_t memory_load(interface *self) {
     return (void)self, (uint32_t)(settings_load() * 100 / settings_memory());
 }
 static size_t bytes_in_use(interface *self) { return (void)self, settings_bytes_in_use(); }
-static uint64_t bytes_allocated(interface *self) { return (void)self, settings_bytes_allocated(); }
+static uint64_t bytes_allocated(interface *self) { return (void)self, allocate_given(); }
 static int64_t pause_total(interface *self) { return (void)self, (int64_t)(pause_last(0).total_ns / 100); }
 static pause_record last_of(int32_t generation) {
+        to->generations[g][0] = to->generations[g][1] + (g < GC_GENERATIONS ? last->before_bytes[g] : 0);
+        to->generations[g][2] = to->generations[g][3] + (g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0);
     pause_record stopped = pause_last(generation == 2 ? 2 : 0), beside = pause_last(3);
     return stopped.number >= beside.number ? stopped : beside;
 }

@@ -2,6 +2,7 @@
    hexadecimal; some have a public name in runtimeconfig.json, too. */
 #include "settings.h"
 
+#include "allocate.h"
 #include "interface.h"
 #include "pause.h"
 #include "report.h"
@@ -118,8 +119,7 @@ __attribute__((destructor)) static void report_at_end(void) {
 uint64_t settings_memory(void) { return __atomic_load_n(&limit_bytes, __ATOMIC_RELAXED); }
 uint64_t settings_load(void) { return pause_last(0).stats.committed_bytes; }
 uint64_t settings_clock_ns(void) { return clock_now() - started_ns; }
-uint64_t settings_bytes_allocated(void) { return gc_heap_allocated(heap); }
 size_t settings_bytes_in_use(void) {
     pause_record last = pause_last(0);
-    return last.stats.live_bytes + (size_t)(settings_bytes_allocated() - last.stats.allocated_bytes);
+    return last.stats.live_bytes + (size_t)(allocate_given() - last.given_bytes);
 }

@@ -13,4 +13,3 @@ uint64_t settings_memory(void);   /* bytes that the process may have */
 uint64_t settings_load(void);     /* bytes of these that are in use */
 uint64_t settings_clock_ns(void); /* since the heap was created */
 size_t settings_bytes_in_use(void);
-uint64_t settings_bytes_allocated(void);
