@@ -11,6 +11,7 @@
 #include "settings.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 gc_heap *heap;
 
@@ -79,9 +80,29 @@ static void fix_context(interface *self, alloc_context *context, void *of_collec
 static int32_t collect(interface *self, int32_t generation, bool low_memory, int32_t mode) {
     (void)self;
     unsigned ways =
+/* A marking ends when a thread allocates. One that the program has asked for must end in an idle program, too: the finalizer
+   thread looks at it every millisecond, before it runs finalizers. */
+static bool marking_is_watched;
+
+static void watch_marking(void) {
+    __atomic_store_n(&marking_is_watched, true, __ATOMIC_SEQ_CST);
+    runtime_wake_finalizer(true);
+}
+static size_t finalizer_thread_woke(interface *self) {
+    if (!__atomic_exchange_n(&marking_is_watched, false, __ATOMIC_SEQ_CST)) return 0;
+    usleep(1000);
+    runtime_enter_cooperative();
+    bool goes_on = gc_step(heap, 0);
+    runtime_enter_preemptive();
+    if (goes_on) watch_marking();
+    return (void)self, 0;
+}
+
         (unsigned)mode & (GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_OPTIMIZED | GC_COLLECT_COMPACTING);
     if (low_memory || mode & 16) ways |= GC_COLLECT_COMPACTING; /* 16: aggressive */
-    gc_collect(heap, generation < 0 || generation > 2 ? 2 : generation, ways);
+    if (generation < 0 || generation > 2) generation = 2;
+    gc_collect(heap, generation, ways);
+    if (settings_beside && generation == 2 && ways & GC_COLLECT_NON_BLOCKING) watch_marking();
     return OK;
 }
 
@@ -192,6 +213,8 @@ static void memory_info_fill(const memory_info *to, const pause_record *last) {
     }
     to->pauses[0] = last->pause_ns / 100;
     to->pauses[1] = 0;
+        to->generations[g][0] = to->generations[g][1] + (g < GC_GENERATIONS ? last->before_bytes[g] : 0);
+        to->generations[g][2] = to->generations[g][3] + (g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0);
 }
 
 static void get_memory_info(interface *self, uint64_t *high_load, uint64_t *available, uint64_t *load,
@@ -213,8 +236,6 @@ static size_t bytes_in_use(interface *self) { return (void)self, settings_bytes_
 static uint64_t bytes_allocated(interface *self) { return (void)self, allocate_given(); }
 static int64_t pause_total(interface *self) { return (void)self, (int64_t)(pause_last(0).total_ns / 100); }
 static pause_record last_of(int32_t generation) {
-        to->generations[g][0] = to->generations[g][1] + (g < GC_GENERATIONS ? last->before_bytes[g] : 0);
-        to->generations[g][2] = to->generations[g][3] + (g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0);
     pause_record stopped = pause_last(generation == 2 ? 2 : 0), beside = pause_last(3);
     return stopped.number >= beside.number ? stopped : beside;
 }
@@ -382,7 +403,7 @@ static void *const slots[HEAP_SLOTS] = {
     [81] = update_frozen, /* UpdateFrozenSegment */
     [82] = refresh_limit, /* RefreshMemoryLimit */
     [83] = is_one, /* EnableNoGCRegionCallback */
-    [84] = is_zero, /* GetExtraWorkForFinalization */
+    [84] = finalizer_thread_woke, /* GetExtraWorkForFinalization */
     [85] = is_zero, /* GetGenerationBudget */
     [86] = is_large_from, /* GetLOHThreshold */
     [87] = walk_heap, /* DiagWalkHeapWithACHandling */

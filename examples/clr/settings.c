@@ -24,6 +24,7 @@
 
 static unsigned growth_percent, growth_percent_due; /* atomic; 0: of heaps that are marked beside the program, which hold more anyway */
 static uint64_t started_ns, limit_bytes;
+bool settings_beside;
 static int64_t reports;
 
 static uint64_t clock_now(void) {
@@ -80,7 +81,7 @@ void settings_read(gc_options *options) {
        runtime's own, gcConcurrent, it answers true where nobody has asked; but not when asked for a number. */
     bool concurrent = false;
     runtime_bool_setting("GCgchConcurrent", "System.GC.Concurrent", &concurrent);
-    concurrent = number("gcConcurrent", NULL, concurrent) != 0;
+    concurrent = settings_beside = number("gcConcurrent", NULL, concurrent) != 0;
     options->concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     int64_t threads = number("GCHeapCount", "System.GC.HeapCount", concurrent ? 2 : 1); /* whoever asks for that wants short pauses */
     options->collector_threads = threads < 1 ? 1 : threads > 32 ? 32 : (unsigned)threads;

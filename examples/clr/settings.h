@@ -4,6 +4,7 @@
 #include "collector.h"
 
 void settings_read(gc_options *options);
+extern bool settings_beside; /* objects are marked beside the program */
 /* What lives after a full collection says by how much the heap may grow. That changes at the next call of settings_pace. */
 void settings_note_live(size_t bytes);
 void settings_pace(void);

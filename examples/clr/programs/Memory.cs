@@ -94,6 +94,30 @@ static class Memory {
         foreach (var handle in pinned) handle.Free();
     }
 
+    sealed class Finalized {
+        public static volatile int Count;
+        ~Finalized() => Count++;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static object[] Aged() {
+        object[] holder = { new Finalized() };
+        for (int i = 0; i < 3; i++) GC.Collect();
+        return holder;
+    }
+
+    // A collection that nobody waits for ends though the program does nothing more.
+    public static void Unattended() {
+        for (int round = 0; round < 3; round++) {
+            object[] holder = Aged();
+            int finalized = Finalized.Count, collections = GC.CollectionCount(2);
+            holder[0] = null;
+            GC.Collect(2, GCCollectionMode.Default, false);
+            for (int i = 0; i < 2000 && Finalized.Count == finalized; i++) Thread.Sleep(10);
+            Check.That(Finalized.Count > finalized && GC.CollectionCount(2) > collections, "round " + round + " has not ended");
+        }
+    }
+
     // Holes belong to the heap's size.
     public static void Holes() {
         var pinned = Sparse();
