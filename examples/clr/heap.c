@@ -29,6 +29,8 @@ static size_t is_large_from(interface *self) { return (void)self, 85000; }
 
 enum { BUNDLE_SHIFT = 21 };
 static void *bundles;
+enum { MODE_BATCH, MODE_INTERACTIVE, MODE_LOW, MODE_SUSTAINED_LOW };
+static int32_t latency_mode, large_compaction_mode = 1;
 
 static void stomp(void *host, const gc_barrier_change *change) {
     (void)host;
@@ -56,6 +58,7 @@ static int32_t initialize(interface *self) {
     if (bundles == MAP_FAILED) return E_OUTOFMEMORY;
     pause_set_hooks(&options);
     settings_read(&options);
+    latency_mode = settings_beside ? MODE_INTERACTIVE : MODE_BATCH;
     heap = gc_heap_create(&options);
     if (heap && finalize_initialize()) return OK;
     report_error("libgch: %s", gc_last_message());
@@ -77,9 +80,6 @@ static void fix_context(interface *self, alloc_context *context, void *of_collec
         allocate_end(context);
 }
 
-static int32_t collect(interface *self, int32_t generation, bool low_memory, int32_t mode) {
-    (void)self;
-    unsigned ways =
 /* A marking ends when a thread allocates. One that the program has asked for must end in an idle program, too: the finalizer
    thread looks at it every millisecond, before it runs finalizers. */
 static bool marking_is_watched;
@@ -98,6 +98,9 @@ static size_t finalizer_thread_woke(interface *self) {
     return (void)self, 0;
 }
 
+static int32_t collect(interface *self, int32_t generation, bool low_memory, int32_t mode) {
+    (void)self;
+    unsigned ways =
         (unsigned)mode & (GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_OPTIMIZED | GC_COLLECT_COMPACTING);
     if (low_memory || mode & 16) ways |= GC_COLLECT_COMPACTING; /* 16: aggressive */
     if (generation < 0 || generation > 2) generation = 2;
@@ -210,11 +213,11 @@ static void memory_info_fill(const memory_info *to, const pause_record *last) {
     for (int g = 0; g < 5; g++) {
         to->generations[g][1] = g == 2 ? last->before_fragmentation_bytes : 0;
         to->generations[g][3] = g == 2 ? last->stats.fragmentation_bytes : 0;
+        to->generations[g][0] = to->generations[g][1] + (g < GC_GENERATIONS ? last->before_bytes[g] : 0);
+        to->generations[g][2] = to->generations[g][3] + (g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0);
     }
     to->pauses[0] = last->pause_ns / 100;
     to->pauses[1] = 0;
-        to->generations[g][0] = to->generations[g][1] + (g < GC_GENERATIONS ? last->before_bytes[g] : 0);
-        to->generations[g][2] = to->generations[g][3] + (g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0);
 }
 
 static void get_memory_info(interface *self, uint64_t *high_load, uint64_t *available, uint64_t *load,
@@ -262,9 +265,14 @@ static int32_t refresh_limit(interface *self) {
 
 /* What is stored and returned. */
 
-static int32_t latency_mode = 1, large_compaction_mode = 1;
 static int32_t get_latency_mode(interface *self) { return (void)self, latency_mode; }
-static int32_t set_latency_mode(interface *self, int32_t mode) { return (void)self, latency_mode = mode, 0; }
+/* A mode that this program cannot have is left out, as the runtime's own collectors do. */
+static int32_t set_latency_mode(interface *self, int32_t mode) {
+    bool server = false;
+    runtime_bool_setting("gcServer", "System.GC.Server", &server);
+    if (!(mode == MODE_LOW && server) && !(mode == MODE_SUSTAINED_LOW && !settings_beside)) latency_mode = mode;
+    return (void)self, 0;
+}
 static int32_t get_large_mode(interface *self) { return (void)self, large_compaction_mode; }
 static int32_t set_large_mode(interface *self, int32_t mode) { return (void)self, large_compaction_mode = mode, 0; }
 

@@ -135,6 +135,18 @@ static class Memory {
         foreach (var handle in pinned) handle.Free();
     }
 
+    public static void Modes() {
+        bool beside = Environment.GetEnvironmentVariable("DOTNET_gcConcurrent") == "1";
+        var first = beside ? GCLatencyMode.Interactive : GCLatencyMode.Batch;
+        Check.That(GCSettings.LatencyMode == first, "at first " + GCSettings.LatencyMode);
+        GCSettings.LatencyMode = GCLatencyMode.SustainedLowLatency;
+        Check.That(GCSettings.LatencyMode == (beside ? GCLatencyMode.SustainedLowLatency : first), "sustained: " + GCSettings.LatencyMode);
+        GCSettings.LatencyMode = first;
+        GCSettings.LatencyMode = GCLatencyMode.LowLatency;
+        Check.That(GCSettings.LatencyMode == (GCSettings.IsServerGC ? first : GCLatencyMode.LowLatency), "low: " + GCSettings.LatencyMode);
+        GCSettings.LatencyMode = first;
+    }
+
     public static void Large() {
         var arrays = new List<object[]>();
         for (int i = 0; i < 40; i++) {
