@@ -8,15 +8,26 @@
 
 static gc_thread **thread_of(alloc_context *context) { return (gc_thread **)&context->reserved[0]; }
 
-/* What is left of the window, which counts as given to the thread. */
-static int64_t context_room(const alloc_context *context) { return (int64_t)(context->limit - context->pointer); }
+static int64_t given_bytes;
+uint64_t allocate_given(void) { return (uint64_t)__atomic_load_n(&given_bytes, __ATOMIC_RELAXED); }
+
+static void count(int64_t *bytes_of_thread, int64_t bytes) {
+    *bytes_of_thread += bytes;
+    if (bytes) __atomic_fetch_add(&given_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+/* Takes the window back, and returns what was left of it, which counts as given to the thread. */
+static int64_t context_close(alloc_context *context) {
+    gc_thread *thread = *thread_of(context);
+    int64_t room = (int64_t)(context->limit - context->pointer);
+    if (thread && context->pointer) thread->window.next = (char *)gc_of(context->pointer);
+    context->pointer = context->limit = 0;
+    return room;
+}
 
 void allocate_close(alloc_context *context, void *argument) {
     (void)argument;
-    gc_thread *thread = *thread_of(context);
-    if (thread && context->pointer) thread->window.next = (char *)gc_of(context->pointer);
-    context->bytes -= context_room(context);
-    context->pointer = context->limit = 0;
+    count(&context->bytes, -context_close(context));
 }
 
 /* Hands the window of the gc_thread to the runtime. */
@@ -25,12 +36,12 @@ static void context_open(alloc_context *context, const gc_thread *thread) {
     if (room <= 0) return;
     context->pointer = clr_of(thread->window.next);
     context->limit = clr_of(thread->window.limit);
-    context->bytes += room;
+    count(&context->bytes, room);
 }
 
 void allocate_end(alloc_context *context) {
     gc_thread *thread = *thread_of(context);
-    allocate_close(context, NULL);
+    context_close(context); /* the runtime has noted what is left, and subtracts it from what was given */
     *thread_of(context) = NULL;
     gc_thread_destroy(thread);
 }
@@ -64,6 +75,6 @@ uintptr_t allocate(alloc_context *context, size_t bytes, uint32_t flags) {
     }
     context_open(context, thread);
     if (!object) return 0;
-    *(flags & (ALLOC_LARGE | ALLOC_PINNED) ? &context->bytes_large : &context->bytes) += size;
+    count(flags & (ALLOC_LARGE | ALLOC_PINNED) ? &context->bytes_large : &context->bytes, size);
     return clr_of(object);
 }

@@ -12,3 +12,5 @@ gc_thread *allocate_thread(alloc_context *context);
 void allocate_close(alloc_context *context, void *argument);
 /* The thread ends. */
 void allocate_end(alloc_context *context);
+/* What all threads were given so far: what is left of their windows included, and what was left to those that have ended. */
+uint64_t allocate_given(void);

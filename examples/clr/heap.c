@@ -11,6 +11,7 @@
 #include "settings.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 gc_heap *heap;
 
@@ -28,6 +29,8 @@ static size_t is_large_from(interface *self) { return (void)self, 85000; }
 
 enum { BUNDLE_SHIFT = 21 };
 static void *bundles;
+enum { MODE_BATCH, MODE_INTERACTIVE, MODE_LOW, MODE_SUSTAINED_LOW };
+static int32_t latency_mode, large_compaction_mode = 1;
 
 static void stomp(void *host, const gc_barrier_change *change) {
     (void)host;
@@ -55,6 +58,7 @@ static int32_t initialize(interface *self) {
     if (bundles == MAP_FAILED) return E_OUTOFMEMORY;
     pause_set_hooks(&options);
     settings_read(&options);
+    latency_mode = settings_beside ? MODE_INTERACTIVE : MODE_BATCH;
     heap = gc_heap_create(&options);
     if (heap && finalize_initialize()) return OK;
     report_error("libgch: %s", gc_last_message());
@@ -76,12 +80,32 @@ static void fix_context(interface *self, alloc_context *context, void *of_collec
         allocate_end(context);
 }
 
+/* A marking ends when a thread allocates. One that the program has asked for must end in an idle program, too: the finalizer
+   thread looks at it every millisecond, before it runs finalizers. */
+static bool marking_is_watched;
+
+static void watch_marking(void) {
+    __atomic_store_n(&marking_is_watched, true, __ATOMIC_SEQ_CST);
+    runtime_wake_finalizer(true);
+}
+static size_t finalizer_thread_woke(interface *self) {
+    if (!__atomic_exchange_n(&marking_is_watched, false, __ATOMIC_SEQ_CST)) return 0;
+    usleep(1000);
+    runtime_enter_cooperative();
+    bool goes_on = gc_step(heap, 0);
+    runtime_enter_preemptive();
+    if (goes_on) watch_marking();
+    return (void)self, 0;
+}
+
 static int32_t collect(interface *self, int32_t generation, bool low_memory, int32_t mode) {
     (void)self;
     unsigned ways =
         (unsigned)mode & (GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_OPTIMIZED | GC_COLLECT_COMPACTING);
     if (low_memory || mode & 16) ways |= GC_COLLECT_COMPACTING; /* 16: aggressive */
-    gc_collect(heap, generation < 0 || generation > 2 ? 2 : generation, ways);
+    if (generation < 0 || generation > 2) generation = 2;
+    gc_collect(heap, generation, ways);
+    if (settings_beside && generation == 2 && ways & GC_COLLECT_NON_BLOCKING) watch_marking();
     return OK;
 }
 
@@ -175,7 +199,7 @@ static void memory_info_fill(const memory_info *to, const pause_record *last) {
     *to->high_load = memory / 10 * 9;
     *to->available = memory;
     *to->load = settings_load();
-    *to->heap = last->stats.live_bytes;
+    *to->heap = last->stats.live_bytes + last->stats.fragmentation_bytes;
     *to->fragmented = last->stats.fragmentation_bytes;
     *to->committed = last->stats.committed_bytes;
     *to->promoted = last->stats.survived_bytes;
@@ -187,10 +211,10 @@ static void memory_info_fill(const memory_info *to, const pause_record *last) {
     *to->compacted = last->compacted;
     *to->concurrent = last->concurrent;
     for (int g = 0; g < 5; g++) {
-        to->generations[g][0] = g < GC_GENERATIONS ? last->before_bytes[g] : 0;
-        to->generations[g][2] = g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0;
-        to->generations[g][1] = 0;
+        to->generations[g][1] = g == 2 ? last->before_fragmentation_bytes : 0;
         to->generations[g][3] = g == 2 ? last->stats.fragmentation_bytes : 0;
+        to->generations[g][0] = to->generations[g][1] + (g < GC_GENERATIONS ? last->before_bytes[g] : 0);
+        to->generations[g][2] = to->generations[g][3] + (g < GC_GENERATIONS ? last->stats.generation_bytes[g] : 0);
     }
     to->pauses[0] = last->pause_ns / 100;
     to->pauses[1] = 0;
@@ -212,7 +236,7 @@ static uint32_t memory_load(interface *self) {
     return (void)self, (uint32_t)(settings_load() * 100 / settings_memory());
 }
 static size_t bytes_in_use(interface *self) { return (void)self, settings_bytes_in_use(); }
-static uint64_t bytes_allocated(interface *self) { return (void)self, settings_bytes_allocated(); }
+static uint64_t bytes_allocated(interface *self) { return (void)self, allocate_given(); }
 static int64_t pause_total(interface *self) { return (void)self, (int64_t)(pause_last(0).total_ns / 100); }
 static pause_record last_of(int32_t generation) {
     pause_record stopped = pause_last(generation == 2 ? 2 : 0), beside = pause_last(3);
@@ -241,9 +265,14 @@ static int32_t refresh_limit(interface *self) {
 
 /* What is stored and returned. */
 
-static int32_t latency_mode = 1, large_compaction_mode = 1;
 static int32_t get_latency_mode(interface *self) { return (void)self, latency_mode; }
-static int32_t set_latency_mode(interface *self, int32_t mode) { return (void)self, latency_mode = mode, 0; }
+/* A mode that this program cannot have is left out, as the runtime's own collectors do. */
+static int32_t set_latency_mode(interface *self, int32_t mode) {
+    bool server = false;
+    runtime_bool_setting("gcServer", "System.GC.Server", &server);
+    if (!(mode == MODE_LOW && server) && !(mode == MODE_SUSTAINED_LOW && !settings_beside)) latency_mode = mode;
+    return (void)self, 0;
+}
 static int32_t get_large_mode(interface *self) { return (void)self, large_compaction_mode; }
 static int32_t set_large_mode(interface *self, int32_t mode) { return (void)self, large_compaction_mode = mode, 0; }
 
@@ -382,7 +411,7 @@ static void *const slots[HEAP_SLOTS] = {
     [81] = update_frozen, /* UpdateFrozenSegment */
     [82] = refresh_limit, /* RefreshMemoryLimit */
     [83] = is_one, /* EnableNoGCRegionCallback */
-    [84] = is_zero, /* GetExtraWorkForFinalization */
+    [84] = finalizer_thread_woke, /* GetExtraWorkForFinalization */
     [85] = is_zero, /* GetGenerationBudget */
     [86] = is_large_from, /* GetLOHThreshold */
     [87] = walk_heap, /* DiagWalkHeapWithACHandling */

@@ -125,12 +125,14 @@ static void record(const gc_collection *collection) {
     pause_record now = {.number = collection->number, .began_ns = begun.began_ns, .pause_ns = collection->pause_ns};
     now.generation = generation;
     for (int g = 0; g < GC_GENERATIONS; g++) now.before_bytes[g] = begun.stats.generation_bytes[g];
+    now.before_fragmentation_bytes = begun.stats.fragmentation_bytes;
     gc_heap_stats(heap, &now.stats); /* without this pause, which has not ended */
     if (generation == 2) settings_note_live(now.stats.live_bytes);
     now.compacted = collection->moved_bytes != 0;
     now.concurrent = now.stats.concurrent_finished != records[0].stats.concurrent_finished;
     now.total_ns = now.stats.pause_total_ns + now.pause_ns;
     now.finalizers = finalize_count();
+    now.given_bytes = allocate_given();
     while (__atomic_test_and_set(&record_lock, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
     records[0] = records[now.concurrent ? 3 : generation == 2 ? 2 : 1] = now;
     __atomic_clear(&record_lock, __ATOMIC_RELEASE);

@@ -23,7 +23,7 @@ extern bool pause_in_progress; /* the runtime says so */
 typedef struct pause_record {
     gc_stats stats;
     uint64_t number, began_ns, pause_ns, total_ns; /* began_ns by settings_clock_ns */
-    uint64_t before_bytes[GC_GENERATIONS];
+    uint64_t before_bytes[GC_GENERATIONS], before_fragmentation_bytes, given_bytes; /* to threads, until then */
     int generation;
     bool compacted, concurrent;
     size_t finalizers;

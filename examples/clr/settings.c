@@ -2,6 +2,7 @@
    hexadecimal; some have a public name in runtimeconfig.json, too. */
 #include "settings.h"
 
+#include "allocate.h"
 #include "interface.h"
 #include "pause.h"
 #include "report.h"
@@ -23,6 +24,7 @@
 
 static unsigned growth_percent, growth_percent_due; /* atomic; 0: of heaps that are marked beside the program, which hold more anyway */
 static uint64_t started_ns, limit_bytes;
+bool settings_beside;
 static int64_t reports;
 
 static uint64_t clock_now(void) {
@@ -79,7 +81,7 @@ void settings_read(gc_options *options) {
        runtime's own, gcConcurrent, it answers true where nobody has asked; but not when asked for a number. */
     bool concurrent = false;
     runtime_bool_setting("GCgchConcurrent", "System.GC.Concurrent", &concurrent);
-    concurrent = number("gcConcurrent", NULL, concurrent) != 0;
+    concurrent = settings_beside = number("gcConcurrent", NULL, concurrent) != 0;
     options->concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     int64_t threads = number("GCHeapCount", "System.GC.HeapCount", concurrent ? 2 : 1); /* whoever asks for that wants short pauses */
     options->collector_threads = threads < 1 ? 1 : threads > 32 ? 32 : (unsigned)threads;
@@ -118,8 +120,7 @@ __attribute__((destructor)) static void report_at_end(void) {
 uint64_t settings_memory(void) { return __atomic_load_n(&limit_bytes, __ATOMIC_RELAXED); }
 uint64_t settings_load(void) { return pause_last(0).stats.committed_bytes; }
 uint64_t settings_clock_ns(void) { return clock_now() - started_ns; }
-uint64_t settings_bytes_allocated(void) { return gc_heap_allocated(heap); }
 size_t settings_bytes_in_use(void) {
     pause_record last = pause_last(0);
-    return last.stats.live_bytes + (size_t)(settings_bytes_allocated() - last.stats.allocated_bytes);
+    return last.stats.live_bytes + (size_t)(allocate_given() - last.given_bytes);
 }

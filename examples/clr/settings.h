@@ -4,6 +4,7 @@
 #include "collector.h"
 
 void settings_read(gc_options *options);
+extern bool settings_beside; /* objects are marked beside the program */
 /* What lives after a full collection says by how much the heap may grow. That changes at the next call of settings_pace. */
 void settings_note_live(size_t bytes);
 void settings_pace(void);
@@ -13,4 +14,3 @@ uint64_t settings_memory(void);   /* bytes that the process may have */
 uint64_t settings_load(void);     /* bytes of these that are in use */
 uint64_t settings_clock_ns(void); /* since the heap was created */
 size_t settings_bytes_in_use(void);
-uint64_t settings_bytes_allocated(void);

@@ -50,7 +50,7 @@ passes 'objects are marked beside the program, and each collection is checked' D
 passes 'and everything moves at each 1024th slow path' DOTNET_gcConcurrent=1 DOTNET_GCgchStress=400 DOTNET_GCgchVerify=1 -- Linq Structures Threads Contexts Finalizers ConditionalWeakTables Churn
 passes 'nothing moves' DOTNET_GCgchNonMoving=1 DOTNET_GCgchVerify=1 -- Linq Json Threads Finalizers Kinds Contexts Churn
 passes 'without generations' DOTNET_GCgchNonGenerational=1 DOTNET_GCgchVerify=1 -- Linq Json Threads Finalizers Kinds Contexts Churn
-passes 'with the barrier and roots of servers' DOTNET_gcServer=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Kinds Contexts Churn
+passes 'with the barrier and roots of servers' DOTNET_gcServer=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Kinds Contexts Churn Modes TotalBytes
 passes 'with conservative stacks' DOTNET_gcConservative=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Pinning Churn
 
 for variables in 'DOTNET_gcConcurrent=0 DOTNET_GCgchVerify=1' DOTNET_gcConcurrent=1; do

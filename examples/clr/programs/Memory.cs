@@ -3,6 +3,9 @@ using System;
 using System.Collections.Generic;
 using System.Linq;
 using System.Runtime;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Threading;
 
 static class Memory {
     public static void Interface() {
@@ -53,6 +56,95 @@ static class Memory {
         long bytes = GC.GetAllocatedBytesForCurrentThread() - before;
         Check.That(bytes >= 1000000 && bytes < 1200000, "bytes of this thread: " + bytes);
         GC.KeepAlive(keep);
+    }
+
+    // Pinned objects with holes between them.
+    static List<GCHandle> Sparse() {
+        var pinned = new List<GCHandle>();
+        for (int i = 0; i < 80000; i++) {
+            var array = new byte[100];
+            if (i % 400 == 0) pinned.Add(GCHandle.Alloc(array, GCHandleType.Pinned));
+        }
+        GC.Collect();
+        return pinned;
+    }
+
+    // The sum over all threads, of which most have ended; some get the holes.
+    public static void TotalBytes() {
+        var pinned = Sparse();
+        var kept = new object[30];
+        long first = GC.GetTotalAllocatedBytes(true), last = first, own = GC.GetAllocatedBytesForCurrentThread(), others = 0;
+        for (int i = 0; i < 400; i++) {
+            var thread = new Thread(() => {
+                long start = GC.GetAllocatedBytesForCurrentThread();
+                for (int k = 0; k < kept.Length; k++) kept[k] = new byte[i % 4 * 10 + 24];
+                if (i % 8 == 0) kept[0] = new byte[100000];
+                others += GC.GetAllocatedBytesForCurrentThread() - start;
+            });
+            thread.Start();
+            thread.Join();
+            long total = GC.GetTotalAllocatedBytes(true);
+            Check.That(total >= last, "the total fell by " + (last - total));
+            last = total;
+            if (i % 100 == 0) GC.Collect(i / 100 % 3);
+        }
+        own = GC.GetAllocatedBytesForCurrentThread() - own;
+        Check.That(last - first >= own + others - 1000 && last - first < own + others + 2000000,
+                   "total " + (last - first) + ", own " + own + ", of other threads " + others);
+        foreach (var handle in pinned) handle.Free();
+    }
+
+    sealed class Finalized {
+        public static volatile int Count;
+        ~Finalized() => Count++;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static object[] Aged() {
+        object[] holder = { new Finalized() };
+        for (int i = 0; i < 3; i++) GC.Collect();
+        return holder;
+    }
+
+    // A collection that nobody waits for ends though the program does nothing more.
+    public static void Unattended() {
+        for (int round = 0; round < 3; round++) {
+            object[] holder = Aged();
+            int finalized = Finalized.Count, collections = GC.CollectionCount(2);
+            holder[0] = null;
+            GC.Collect(2, GCCollectionMode.Default, false);
+            for (int i = 0; i < 2000 && Finalized.Count == finalized; i++) Thread.Sleep(10);
+            Check.That(Finalized.Count > finalized && GC.CollectionCount(2) > collections, "round " + round + " has not ended");
+        }
+    }
+
+    // Holes belong to the heap's size.
+    public static void Holes() {
+        var pinned = Sparse();
+        GCMemoryInfo info;
+        long total;
+        do {
+            GC.Collect();
+            info = GC.GetGCMemoryInfo();
+            total = GC.GetTotalMemory(false);
+        } while (GC.GetGCMemoryInfo().Index != info.Index);
+        var generation = info.GenerationInfo[2];
+        Check.That(info.FragmentedBytes > 500000 && info.HeapSizeBytes + 200000 >= total + info.FragmentedBytes,
+                   "size " + info.HeapSizeBytes + ", total " + total + ", holes " + info.FragmentedBytes);
+        Check.That(generation.SizeAfterBytes >= generation.FragmentationAfterBytes, "size of generation 2: " + generation.SizeAfterBytes);
+        foreach (var handle in pinned) handle.Free();
+    }
+
+    public static void Modes() {
+        bool beside = Environment.GetEnvironmentVariable("DOTNET_gcConcurrent") == "1";
+        var first = beside ? GCLatencyMode.Interactive : GCLatencyMode.Batch;
+        Check.That(GCSettings.LatencyMode == first, "at first " + GCSettings.LatencyMode);
+        GCSettings.LatencyMode = GCLatencyMode.SustainedLowLatency;
+        Check.That(GCSettings.LatencyMode == (beside ? GCLatencyMode.SustainedLowLatency : first), "sustained: " + GCSettings.LatencyMode);
+        GCSettings.LatencyMode = first;
+        GCSettings.LatencyMode = GCLatencyMode.LowLatency;
+        Check.That(GCSettings.LatencyMode == (GCSettings.IsServerGC ? first : GCLatencyMode.LowLatency), "low: " + GCSettings.LatencyMode);
+        GCSettings.LatencyMode = first;
     }
 
     public static void Large() {
