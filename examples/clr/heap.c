@@ -31,6 +31,7 @@ enum { BUNDLE_SHIFT = 21 };
 static void *bundles;
 enum { MODE_BATCH, MODE_INTERACTIVE, MODE_LOW, MODE_SUSTAINED_LOW };
 static int32_t latency_mode, large_compaction_mode = 1;
+static uint64_t large_mode_since; /* the number of the last collection when it was set */
 
 static void stomp(void *host, const gc_barrier_change *change) {
     (void)host;
@@ -273,8 +274,15 @@ static int32_t set_latency_mode(interface *self, int32_t mode) {
     if (!(mode == MODE_LOW && server) && !(mode == MODE_SUSTAINED_LOW && !settings_beside)) latency_mode = mode;
     return (void)self, 0;
 }
-static int32_t get_large_mode(interface *self) { return (void)self, large_compaction_mode; }
-static int32_t set_large_mode(interface *self, int32_t mode) { return (void)self, large_compaction_mode = mode, 0; }
+/* It lasts until a full collection has stopped the program. */
+static int32_t get_large_mode(interface *self) {
+    return (void)self, pause_last(2).number > large_mode_since ? 1 : large_compaction_mode;
+}
+static int32_t set_large_mode(interface *self, int32_t mode) {
+    large_compaction_mode = mode;
+    large_mode_since = pause_last(0).number;
+    return (void)self, 0;
+}
 
 static void fill_settings(interface *self, void *info) { (void)self, memset(info, 0, 56); }
 

@@ -145,6 +145,10 @@ static class Memory {
         GCSettings.LatencyMode = GCLatencyMode.LowLatency;
         Check.That(GCSettings.LatencyMode == (GCSettings.IsServerGC ? first : GCLatencyMode.LowLatency), "low: " + GCSettings.LatencyMode);
         GCSettings.LatencyMode = first;
+        GCSettings.LargeObjectHeapCompactionMode = GCLargeObjectHeapCompactionMode.CompactOnce;
+        Check.That(GCSettings.LargeObjectHeapCompactionMode == GCLargeObjectHeapCompactionMode.CompactOnce, "once");
+        GC.Collect();
+        Check.That(GCSettings.LargeObjectHeapCompactionMode == GCLargeObjectHeapCompactionMode.Default, "not twice");
     }
 
     public static void Large() {
