@@ -1,7 +1,7 @@
 /* Running finalizers: on the host's threads, on the heap's own thread, and when the heap is destroyed. */
 #pragma once
 
-#include "../space/profiler.h"
+#include "../collection/collection.h"
 #include "attach.h"
 
 #define GC__TEARDOWN_ROUNDS 16 /* rounds at the end of a heap, for finalizers that register others while they run */
