@@ -11884,6 +11884,15 @@ GC__FN bool gc__entry_part_waits(const gc__worker *worker, const gc_word *slot, 
     return gc__is_candidate(ref) || (worker->edges & GC__EDGES_SHADE_CARDS && gc__shade_is_white(ref));
 }
 
+/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
+   with two long separate arrays, a part of the object would overlap most entries. */
+GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
+    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * entries->entry_bytes;
+    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
+    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
+}
+
 /* Makes the final mark look at a table with such a referent again: at the slice with the entry if the entries lie in the
    table and the marker may trace it, otherwise at all of the table. */
 GC__OUT_OF_LINE void gc__trace_entry_waits(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
@@ -11893,7 +11902,7 @@ GC__OUT_OF_LINE void gc__trace_entry_waits(const gc__worker *worker, const gc_we
         return;
     if (!gc__is_marking(table)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
-    if (gc__in_arena(low) && gc__shade_may_trace(worker->heap, table))
+    if (gc__entries_are_own(entries) && gc__shade_may_trace(worker->heap, table))
         gc__shade_slice(worker->heap, table, table + (low - table) / GC__TABLE_SLICE * GC__TABLE_SLICE);
     else
         gc__shade_wait(worker->heap, table);
@@ -12183,15 +12192,6 @@ typedef struct gc__concurrent_visitor {
     bool waits, has_entries;
     bool looks, is_white; /* only finds out whether a slot refers to an object that is not marked */
 } gc__concurrent_visitor;
-
-/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
-   with two long separate arrays, a part of the object would overlap most entries. */
-GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
-    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
-    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * entries->entry_bytes;
-    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
-    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
-}
 
 /* Enqueues the slots concurrently, in a heap without evacuation candidates. As most of an array's referents may be marked,
    their memory is not fetched before that is known. */
@@ -19868,8 +19868,7 @@ GC__COLD bool gc__thread_ended(void) {
 
 GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (!gc__os_at_thread_end(gc__thread_ended))
-        return gc__fail(GC_ERROR_MEMORY,
-                        "gc_thread_attach: no thread-specific key is left, by which the end of a thread is noticed");
+        return gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: no thread-specific key is left, to notice the end of a thread");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
@@ -20212,12 +20211,11 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)
-        return gc__fail(GC_ERROR_OPTION,
-                        "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
-                        "a thread of the host's call gc_finalizer_run");
+        return gc__fail(GC_ERROR_OPTION, "gc_finalizer_thread_start: options.suspend is set, and does not know gc.h's "
+                                         "threads: have one of the host's call gc_finalizer_run");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
-        return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
+        return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has such a thread already");
     bool started = gc__os_thread_start(&all->thread, gc__finalizer_thread, heap);
     if (started) gc__finalizer_thread_await(heap, GC__FINALIZERS_START, UINT64_MAX);
     if (started && __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_RUN) return GC_OK;

@@ -1855,6 +1855,8 @@ GC__VAR bool (*const gc__safe_is_suppressed)(const void *) = NULL; /* there are 
 #define GC__PRECLEAN_PAIRS 512 /* pairs processed, or moved, under one hold of the finalizers' lock */
 #define GC__PRECLEAN_CLUMPS 32 /* clumps processed under one hold of the handles' lock */
 #define GC__PRECLEAN_FEW 256   /* pieces stored to during a pass: so few that the final mark processes them quickly */
+/* Entries that begin in a slice may end in the next one, and be plain slots when the slice is looked at again. */
+#define GC__TABLE_REACH (2 * GC__TABLE_SLICE)
 #define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* bytes for which the trace function is called once */
 #define GC__TABLE_AGAIN 32                       /* slices processed again under one hold of the marker's lock */
 
@@ -2115,7 +2117,7 @@ GC__FN void gc__slices_preclean_again(gc_heap *heap) {
     gc__words *slices = &all->unclean;
     for (unsigned i = 0; i < GC__TABLE_AGAIN && all->next < slices->count; i++) {
         uintptr_t table = slices->words[all->next++], from = slices->words[all->next++];
-        if (gc__is_precleaned(table) && !gc__table_preclean_part(heap, table, from, GC__TABLE_SLICE)) continue;
+        if (gc__is_precleaned(table) && !gc__table_preclean_part(heap, table, from, GC__TABLE_REACH)) continue;
         slices->words[all->kept++] = table;
         slices->words[all->kept++] = from;
     }
@@ -2139,10 +2141,10 @@ GC__FN bool gc__tables_preclean(gc_heap *heap) {
 GC__FN void gc__slices_remark(const gc_heap *heap) {
     gc__marker *marker = heap->marker;
     const gc__words *slices = &marker->slices.unclean;
-    for (size_t i = 0; i < slices->count; i += 2)
-        if (gc__shade_bit(marker->marks, slices->words[i]))
-            gc__object_trace_part(&marker->worker, slices->words[i], slices->words[i + 1],
-                                  slices->words[i + 1] + GC__TABLE_SLICE);
+    for (size_t i = 0; i < slices->count; i += 2) {
+        uintptr_t table = slices->words[i], from = slices->words[i + 1];
+        if (gc__shade_bit(marker->marks, table)) gc__object_trace_part(&marker->worker, table, from, from + GC__TABLE_REACH);
+    }
 }
 
 /* In a final mark, processes the tables and slices that are left. */
@@ -2153,7 +2155,7 @@ GC__FN void gc__tables_hand_over(gc__worker *worker) {
     for (size_t i = 0; i < marker->slices.unclean.count; i += 2) {
         uintptr_t table = marker->slices.unclean.words[i], from = marker->slices.unclean.words[i + 1];
         if (!gc__map_find(&marker->waits, table) && !gc__marker_evacuates(table) && gc__address_after_trace(table))
-            gc__object_trace_part(worker, table, from, from + GC__TABLE_SLICE);
+            gc__object_trace_part(worker, table, from, from + GC__TABLE_REACH);
     }
 }
 

@@ -108,8 +108,7 @@ GC__COLD bool gc__thread_ended(void) {
 
 GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (!gc__os_at_thread_end(gc__thread_ended))
-        return gc__fail(GC_ERROR_MEMORY,
-                        "gc_thread_attach: no thread-specific key is left, by which the end of a thread is noticed");
+        return gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: no thread-specific key is left, to notice the end of a thread");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;

@@ -199,12 +199,11 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)
-        return gc__fail(GC_ERROR_OPTION,
-                        "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
-                        "a thread of the host's call gc_finalizer_run");
+        return gc__fail(GC_ERROR_OPTION, "gc_finalizer_thread_start: options.suspend is set, and does not know gc.h's "
+                                         "threads: have one of the host's call gc_finalizer_run");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
-        return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
+        return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has such a thread already");
     bool started = gc__os_thread_start(&all->thread, gc__finalizer_thread, heap);
     if (started) gc__finalizer_thread_await(heap, GC__FINALIZERS_START, UINT64_MAX);
     if (started && __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_RUN) return GC_OK;

@@ -80,6 +80,15 @@ GC__FN bool gc__entry_part_waits(const gc__worker *worker, const gc_word *slot, 
     return gc__is_candidate(ref) || (worker->edges & GC__EDGES_SHADE_CARDS && gc__shade_is_white(ref));
 }
 
+/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
+   with two long separate arrays, a part of the object would overlap most entries. */
+GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
+    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * entries->entry_bytes;
+    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
+    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
+}
+
 /* Makes the final mark look at a table with such a referent again: at the slice with the entry if the entries lie in the
    table and the marker may trace it, otherwise at all of the table. */
 GC__OUT_OF_LINE void gc__trace_entry_waits(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
@@ -89,7 +98,7 @@ GC__OUT_OF_LINE void gc__trace_entry_waits(const gc__worker *worker, const gc_we
         return;
     if (!gc__is_marking(table)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
-    if (gc__in_arena(low) && gc__shade_may_trace(worker->heap, table))
+    if (gc__entries_are_own(entries) && gc__shade_may_trace(worker->heap, table))
         gc__shade_slice(worker->heap, table, table + (low - table) / GC__TABLE_SLICE * GC__TABLE_SLICE);
     else
         gc__shade_wait(worker->heap, table);
@@ -379,15 +388,6 @@ typedef struct gc__concurrent_visitor {
     bool waits, has_entries;
     bool looks, is_white; /* only finds out whether a slot refers to an object that is not marked */
 } gc__concurrent_visitor;
-
-/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
-   with two long separate arrays, a part of the object would overlap most entries. */
-GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
-    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
-    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * entries->entry_bytes;
-    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
-    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
-}
 
 /* Enqueues the slots concurrently, in a heap without evacuation candidates. As most of an array's referents may be marked,
    their memory is not fetched before that is known. */
