@@ -9,6 +9,7 @@ typedef struct value {
 #define GC_VALUE_BYTES 16
 #define GC_IMPLEMENTATION
 #include "../fixture.h"
+#include "dac_self.h"
 
 enum { VALUES = 4 };
 static value globals[VALUES], entries[VALUES];
@@ -18,19 +19,6 @@ static void scan(void *host, gc_thread *thread, gc_visitor *visitor) {
     (void)host;
     if (thread) gc_visit_stack(visitor, &values, NULL);
 }
-
-static size_t read_self(void *context, uint64_t address, void *to, size_t bytes) {
-    (void)context;
-    return gc__dac_os_read(getpid(), address, to, bytes);
-}
-static bool own_mapping(void *context, size_t i, gc_dac_mapping *mapping) {
-    static gc__dac_process process;
-    (void)context;
-    process.tid = getpid();
-    if (!process.count) gc__dac_process_maps(&process);
-    return gc__dac_process_mapping(&process, i, mapping);
-}
-static const gc_dac_target self = {NULL, read_self, NULL, own_mapping, NULL, NULL};
 
 typedef struct found {
     gc_dac_heap heap;
