@@ -13518,11 +13518,10 @@ GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
 
 /* Traces in a remark from an object, with the world stopped, if it is marked. */
 GC__FN void gc__remark_trace(gc__worker *worker, uintptr_t object) {
-    uintptr_t *waits = gc__map_find(&worker->heap->marker->waits, object);
-    if (gc__shade_bit(worker->marks, object))
-        gc__object_trace_all(worker, object);
-    else if (waits)
-        *waits = 0; /* it was met before it is marked: it waits again from then on */
+    bool marked = gc__shade_bit(worker->marks, object);
+    uintptr_t *waits = marked ? NULL : gc__map_find(&worker->heap->marker->waits, object);
+    if (marked) gc__object_trace_all(worker, object);
+    if (waits) *waits = 0; /* it was met before it is marked: it waits again from then on */
 }
 
 /* Marks in a remark all that can be reached from grey objects, also from those that wait for the final mark. */
