@@ -7814,7 +7814,7 @@ typedef struct gc__thread_record {
     unsigned promised; /* finalizers that have room: of the object being allocated, and of one a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
-    char *stack_pointer;        /* in preemptive mode: the heap does not read the stack below this address */
+    char *stack_pointer;        /* of a stopped thread: the heap does not read the stack below it; NULL: in cooperative mode */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;
     uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a waiting collection */
@@ -7918,13 +7918,6 @@ GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
 
 GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_MODE_COOPERATIVE;
-}
-
-/* Returns the stack pointer of another thread that is stopped; NULL: it is not known, since the host has stopped it in
-   cooperative mode, outside of gc.h. */
-GC__FN char *gc__stack_pointer_of(const gc_thread *thread) {
-    bool known = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED) || !gc__is_cooperative(thread);
-    return known ? gc__record(thread)->stack_pointer : NULL;
 }
 
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
@@ -8414,6 +8407,7 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
+    gc__record(self)->stack_pointer = NULL;
 }
 
 /* Returns GC__FRAME_TOP() of the functions that the caller calls. */
@@ -8540,7 +8534,10 @@ GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
+    if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) {
+        gc__record(thread)->stack_pointer = NULL;
+        return;
+    }
     gc__thread_stop(thread);
     gc__set_parked(thread, true);
     gc__my_parked++;
@@ -10899,7 +10896,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
-    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__stack_pointer_of(thread);
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     gc__code_visit_all(heap, thread->stack, thread->code, visitor);
     heap->threads->root_kind = "native stack";

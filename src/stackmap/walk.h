@@ -306,7 +306,7 @@ GC__FN void gc__walk_check_left(const gc_heap *heap, const gc_stack *stack, cons
     const char *stack_pointer = stack->stack_pointer;
     if (thread && thread->stack == stack)
         stack_pointer = thread == gc__thread_self(heap) ? (const char *)__builtin_frame_address(0)
-                                                        : gc__stack_pointer_of(thread);
+                                                        : gc__record(thread)->stack_pointer;
     if (GC_DEBUG >= 1 && (const char *)record < stack_pointer) gc__walk_report_record(heap, record);
 }
 

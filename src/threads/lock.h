@@ -83,6 +83,7 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     if (!self || !gc__record(self)->parked) return;
     gc__unpark(self);
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
+    gc__record(self)->stack_pointer = NULL;
 }
 
 /* Returns GC__FRAME_TOP() of the functions that the caller calls. */
@@ -209,7 +210,10 @@ GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) return;
+    if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) {
+        gc__record(thread)->stack_pointer = NULL;
+        return;
+    }
     gc__thread_stop(thread);
     gc__set_parked(thread, true);
     gc__my_parked++;

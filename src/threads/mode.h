@@ -21,7 +21,7 @@ typedef struct gc__thread_record {
     unsigned promised; /* finalizers that have room: of the object being allocated, and of one a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
-    char *stack_pointer;        /* in preemptive mode: the heap does not read the stack below this address */
+    char *stack_pointer;        /* of a stopped thread: the heap does not read the stack below it; NULL: in cooperative mode */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;
     uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a waiting collection */
@@ -125,13 +125,6 @@ GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
 
 GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_MODE_COOPERATIVE;
-}
-
-/* Returns the stack pointer of another thread that is stopped; NULL: it is not known, since the host has stopped it in
-   cooperative mode, outside of gc.h. */
-GC__FN char *gc__stack_pointer_of(const gc_thread *thread) {
-    bool known = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED) || !gc__is_cooperative(thread);
-    return known ? gc__record(thread)->stack_pointer : NULL;
 }
 
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {

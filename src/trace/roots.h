@@ -194,7 +194,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     uintptr_t mine[GC__SAVED_REGISTERS] = {0};
     if (self) gc__save_registers(mine);
     gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
-    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__stack_pointer_of(thread);
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
     gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
     gc__code_visit_all(heap, thread->stack, thread->code, visitor);
     heap->threads->root_kind = "native stack";
