@@ -114,6 +114,7 @@ static void waits_for_the_marker(void) {
     begin_marking();
     gc__lock_take(&heap->marker->lock);
     int waits = 0;
+    heap->marker->starved = 0; /* a slow marker may have let the thread wait before */
     bool done = heap->marker->done;
     while (!done && waits <= GC__MARKING_STARVED && gc__collect_after_marking(heap)) waits++;
     if (!done) is(waits, GC__MARKING_STARVED - 1, "waits that are in vain have an end");
