@@ -206,7 +206,7 @@ test: ## run every test (25 to 30 minutes on two cores); with CASE=name only tho
 soak: ## the unit tests with gcc's sanitizers, with clang's for integers and with GC_DEBUG=3, ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) random-programs soak-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' $(soak_programs)
-	RANDOM_OPS=48000 HANDLES_OPS=80000 THREADS_SECONDS=2 prove --exec 'tools/limit 7200' $(wildcard tests/random/random*.t tests/random/handles.t tests/random/threads.t)
+	RANDOM_OPS=48000 HANDLES_OPS=80000 TABLES_ROUNDS=200 TABLES_SEED=$$(date +%s) THREADS_SECONDS=2 prove --exec 'tools/limit 7200' $(wildcard tests/random/random*.t tests/random/handles.t tests/random/tables.t tests/random/threads.t)
 	tests/random/soak.sh $(or $(OPS),1000000000)
 	VM_FULL=1 tests/scripts/vm.t
 

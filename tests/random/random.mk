@@ -24,12 +24,12 @@ $(eval $(call random_variant,shadow,-Isrc -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=
 $(eval $(call random_variant,least,-Isrc -DGC_REGION_SHIFT=16 $(least)))
 random_programs += build/tests/random-sanitize
 
-# With sanitizers the collector takes fifteen seconds to compile, so these two share one.
+# With sanitizers the collector takes fifteen seconds to compile, so these share one.
 sanitized := gcc -std=c11 -pthread -g1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize) $(WARNINGS)
 build/tests/random-inside.o: tests/unit/inside.c tests/inside.h $(parts)
 	@mkdir -p $(@D)
 	$(sanitized) -O1 -Isrc -c $< -o $@
-build/tests/random-sanitize build/tests/threads-asan: build/tests/%: build/tests/random-inside.o $(random_parts) tests/random/threads.c $(wildcard tests/*.h) $(parts)
+build/tests/random-sanitize build/tests/threads-asan build/tests/tables-sanitize: build/tests/%: build/tests/random-inside.o $(random_parts) tests/random/threads.c tests/random/tables.c $(wildcard tests/*.h) $(parts)
 	$(sanitized) -O0 -DSHARES_INSIDE -isystem src tests/random/$(firstword $(subst -, ,$*)).c $< -o $@
 
 of_configurations := $(random_programs)
@@ -78,6 +78,19 @@ $(eval $(call handles_variant,shift22,$(CC),-O2))
 $(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3))
 $(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
 
+# Tables whose entries change between strong and weak, for each kind of values. Most of the time goes to compiling.
+# $(1): variant, $(2): flags
+define tables_variant
+build/tests/tables-$(1): tests/random/tables.c tests/fixture.h tests/tap.h $(parts)
+	@mkdir -p $$(@D)
+	clang -std=c11 $(WARNINGS) -pthread -O0 -g1 -Isrc -DGC_REGION_SHIFT=16 $(2) tests/random/tables.c -o $$@
+random_programs += build/tests/tables-$(1)
+endef
+$(eval $(call tables_variant,plain,))
+$(eval $(call tables_variant,wide,-DTABLES_WIDE))
+$(eval $(call tables_variant,nanbox,-DTABLES_NANBOX))
+random_programs += build/tests/tables-sanitize
+
 # Stack maps.
 # $(1): variant, $(2): the variant of unit tests whose collector it shares, $(3): compiler, $(4): flags, as they are there but for the level
 define stackmaps_variant
@@ -91,6 +104,7 @@ $(eval $(call stackmaps_variant,sanitize,clang-sanitize,clang,-O0 -DGC_DEBUG=2 -
 
 tests/random/stackmaps.t: $(filter build/tests/stackmaps-%,$(random_programs))
 tests/random/threads.t: $(filter build/tests/threads-%,$(random_programs))
+tests/random/tables.t: $(filter build/tests/tables-%,$(random_programs))
 tests/random/handles.t: $(filter build/tests/handles-%,$(random_programs))
 
 .PHONY: random-programs
