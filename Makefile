@@ -106,10 +106,10 @@ $(eval $(call variant,least,$(CC),-Isrc -DGC_REGION_SHIFT=18 $(least),-O1,,$(lea
 
 # Tests of threads with ThreadSanitizer, which scripts run.
 tested_programs := $(test_programs)
-tsan_tests := $(patsubst %,tests/unit/test_%.c,heaps profile_threads safe_handle finalizer_ends claims code_registry code_threads fork)
+tsan_tests := $(patsubst %,tests/unit/test_%.c,heaps destroy profile_threads safe_handle finalizer_ends claims code_registry code_threads fork)
 $(eval $(call variant,tsan,clang,-Isrc -fsanitize=thread -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 '-DGC_ARENA_BYTES=((size_t)1<<34)',-O1,clang -O0,$(tsan_tests)))
 test_programs := $(tested_programs)
-tests/random/threads.t: $(patsubst %,build/tests/tsan/test_%,heaps profile_threads code_registry code_threads fork)
+tests/random/threads.t: $(patsubst %,build/tests/tsan/test_%,heaps destroy profile_threads code_registry code_threads fork)
 tests/compile/finalizers.t: $(patsubst %,build/tests/tsan/test_%,safe_handle finalizer_ends claims)
 
 # The other compiler's sanitizers, with regions of the usual size and the barriers' assembly: the same cases, so make soak has them.

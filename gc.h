@@ -880,7 +880,7 @@ typedef struct gc_options {
     void (*finalizers_ready)(void *host);
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
     /* If a collection waits longer than this for a thread, or a finalizer runs for longer, a warning names it, and
-       gc_heap_destroy does not wait longer for a finalizer. 0: 10,000. */
+       gc_heap_destroy does not wait longer for a finalizer, or for a thread in cooperative mode. 0: 10,000. */
     unsigned patience_ms;
     void (*warning)(void *host, const char *message); /* may run in a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
@@ -898,12 +898,12 @@ typedef struct gc_options {
    collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
-/* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
-   handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
-   asserted if GC_DEBUG >= 1. After it has returned gc.h calls no callback, trace function or finalizer for this heap. If a
-   finalizer outlasts patience_ms, the heap's memory stays for it (its allocations fail), and the library that has
-   this gc.h must stay loaded; otherwise that may be unloaded once its heaps are destroyed. [any thread, the last of the
-   heap; may collect; cannot fail] */
+/* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects, handles
+   and attached threads. No other thread may use it: each has detached, or is in preemptive mode, where it learns that the heap is
+   gone (gc_thread_set_mode); that none stays in cooperative mode is asserted if GC_DEBUG >= 1. Afterwards gc.h calls no callback,
+   trace function or finalizer for this heap. If a finalizer, or that, outlasts patience_ms, the heap's memory stays (allocations
+   fail), and the library that has this gc.h must stay loaded; otherwise that may be unloaded once its heaps are destroyed. [any
+   thread, the last of the heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The limits among the options, which may change while the heap runs. 0 means in each field what it means there. */
@@ -1299,7 +1299,7 @@ struct gc_thread {
     gc_frame *frames; /* innermost first */
     uint32_t poll;    /* nonzero: the next safe point calls gc__safepoint_slow; atomic, written under the heap's lock */
     uint32_t mode;    /* gc_mode; atomic, written by the owning thread */
-    gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
+    gc_heap *heap;    /* atomic; NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_stack *stack;  /* on which it runs: its own, or one of gc_stack_create */
     struct gc_code_frame *code;               /* where compiled code was left (gc_stackmap.h), innermost first */
     void (*safepoint)(struct gc_thread *);    /* what gc_safepoint calls if poll is not 0; for assembly */
@@ -1328,8 +1328,8 @@ GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
-/* The heap that the thread is attached to; NULL: another thread has destroyed it. The record of the thread that destroys the
-   heap is freed with that, so it must not be asked. [any thread; never collects; cannot fail] */
+/* The heap that the thread is attached to; NULL: another thread has destroyed it, or is about to. The record of the thread that
+   destroys the heap is freed with that, so it must not be asked. [any thread; never collects; cannot fail] */
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. [any thread; never
    collects; cannot fail] */
@@ -1341,8 +1341,9 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
 /* Changes the calling thread's mode. Returns the former mode, which the caller sets again later: so brackets nest, even
    those of callbacks that need cooperative mode within a preemptive call. Entering cooperative mode waits for a collection
-   that runs; entering preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC,
-   DisablePreemptiveGC. [its own thread; may wait; cannot fail] */
+   that runs; entering preemptive mode never waits. Neither collects by itself. If the heap was destroyed meanwhile, the thread
+   stays in preemptive mode, and gc_thread_heap is NULL. Source: EnablePreemptiveGC, DisablePreemptiveGC. [its own thread; may
+   wait; cannot fail] */
 static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode);
 /* The thread's mode now; a signal handler may ask, too. [any thread; never collects; cannot fail] */
 static inline gc_mode gc_thread_mode(const gc_thread *thread) {
@@ -7811,6 +7812,7 @@ typedef struct gc__thread_record {
     unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
     uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
+    unsigned finalizing; /* finalizers that the thread runs; under their lock, changed by the thread */
     unsigned promised; /* finalizers that have room: of the object being allocated, and of one a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
@@ -7872,11 +7874,14 @@ GC__FN void gc__code_tell(const void *start, size_t bytes, const char *name, boo
     if (watcher) watcher(start, bytes, name, is_added);
 }
 
+/* A collection waits for the threads, or runs; the heap is being destroyed, or was; and its callbacks have ended. */
+enum { GC__STOP_COLLECTS = 1, GC__STOP_ENDS = 2, GC__STOP_ABANDONED = 4 };
+
 typedef struct gc__threads {
     gc__lock lock; /* the heap's lock */
     unsigned lock_depth;
     gc__lock roots_lock;    /* guards global slots and stacks */
-    uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
+    uint32_t stopping;      /* atomic; GC__STOP_*, written under the lock; 0: threads become cooperative without that */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
     bool asked;             /* atomic; concurrent marking is done, and the next thread at a safe point is to end it */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
@@ -7886,8 +7891,7 @@ typedef struct gc__threads {
     const gc_thread *slowest;  /* the last thread to stop, while they are stopped; NULL: the host has stopped them */
     unsigned processors; /* read once from the system */
     gc_thread *first;
-    uint32_t
-        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so callbacks have ended */
+    uint32_t users;     /* atomic; the records of threads, and 1 while the heap exists: the last to leave frees the heap's */
     uint32_t asking; /* atomic; number of threads in out_of_memory, which is called without the lock */
     gc_heap *next_heap;    /* in the list of all heaps; under that list's lock */
     gc_stack *stacks;      /* made by gc_stack_create; under the roots lock */
@@ -7907,7 +7911,7 @@ GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
 
 GC__FN bool gc__is_abandoned(const gc_heap *heap) {
-    return __atomic_load_n(&heap->threads->abandoned, __ATOMIC_SEQ_CST) != 0;
+    return (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) & GC__STOP_ABANDONED) != 0;
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
@@ -7918,6 +7922,17 @@ GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
 
 GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_MODE_COOPERATIVE;
+}
+
+/* Returns whether the thread is preemptive of its own will, and not within a finalizer: it needs nothing of the heap. */
+GC__FN bool gc__thread_is_idle(const gc_thread *thread) {
+    const gc__thread_record *record = gc__record(thread);
+    return !gc__is_cooperative(thread) && !__atomic_load_n(&record->parked, __ATOMIC_RELAXED) && !record->finalizing;
+}
+
+/* Returns whether the heap is gone for the thread. Under the heap's lock that stays so. */
+GC__OUT_OF_LINE bool gc__thread_is_lost(const gc_heap *heap, const gc_thread *thread) {
+    return __atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) & GC__STOP_ENDS && gc__thread_is_idle(thread);
 }
 
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
@@ -7949,11 +7964,6 @@ GC__FN void gc__park(const gc_heap *heap) {
         gc__my_parked++;
         gc__thread_stop(thread);
     }
-}
-
-GC__FN void gc__unpark(gc_thread *thread) {
-    gc__set_parked(thread, false);
-    gc__my_parked--;
 }
 /* Threads' windows. A window (unless it is the raw one) is zeroed in steps just ahead of the pointer, which brings that
    memory into the cache.
@@ -8391,11 +8401,14 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
 /* Lets collections of all heaps run while the thread waits, those too that wait for threads as the heap's host does. */
 GC__COLD void gc__park_with_host(const gc_heap *heap) {
     gc__park(NULL);
-    if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
+    bool asks = heap->options.before_wait && !gc__my_host && !gc__is_abandoned(heap);
+    if (asks && heap->options.before_wait(heap->options.host)) {
         gc__my_host = heap;
         gc__my_parked++;
     }
 }
+
+GC__FN bool gc__thread_resume(gc_thread *thread);
 
 /* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
 GC__COLD void gc__heap_wait(gc_heap *heap) {
@@ -8404,10 +8417,7 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     /* If there are fewer processors than threads, one for which the lock's owner waits may need this one. */
     gc__lock_take_polling(&heap->threads->lock, __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? 0 : GC__LOCK_SPINS);
     gc_thread *self = gc__thread_self(heap);
-    if (!self || !gc__record(self)->parked) return;
-    gc__unpark(self);
-    __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
-    gc__record(self)->stack_pointer = NULL;
+    if (self && gc__record(self)->parked) gc__thread_resume(self);
 }
 
 /* Returns GC__FRAME_TOP() of the functions that the caller calls. */
@@ -8477,8 +8487,6 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
     gc__heap_lock_or_wait(heap);
 }
 
-GC__FN void gc__thread_resume(gc_thread *thread);
-
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__COLD void gc__unpark_all(void) {
     const gc_heap *host = gc__my_host;
@@ -8487,12 +8495,8 @@ GC__COLD void gc__unpark_all(void) {
         gc__my_parked--;
         if (!gc__is_abandoned(host)) host->options.after_wait(host->options.host);
     }
-    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked;
-         thread = gc__record(thread)->next_attachment) {
-        if (!gc__record(thread)->parked) continue;
-        gc__unpark(thread);
-        gc__thread_resume(thread);
-    }
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked; thread = gc__record(thread)->next_attachment)
+        if (gc__record(thread)->parked) gc__thread_resume(thread);
 }
 
 /* Releases the lock once. Returns whether it is free now. */
@@ -8530,19 +8534,22 @@ GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
     return true;
 }
 
-/* Returns to cooperative mode, after waiting for a running collection. */
-GC__FN void gc__thread_resume(gc_thread *thread) {
+/* Returns to cooperative mode, after waiting for a running collection unless the thread has the lock. Returns false if the heap
+   is gone instead. A parked thread needs the heap, so it is parked until the end. */
+GC__FN bool gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) {
         gc__record(thread)->stack_pointer = NULL;
-        return;
+        gc__my_parked -= gc__record(thread)->parked;
+        gc__set_parked(thread, false);
+        return true;
     }
     gc__thread_stop(thread);
-    gc__set_parked(thread, true);
-    gc__my_parked++;
     gc__heap_lock(heap);
-    gc__heap_unlock(heap); /* this returns to the heap, unless waiting for the lock has done so */
+    bool is_there = !gc__thread_is_lost(heap, thread) && gc__thread_resume(thread);
+    gc__heap_unlock(heap);
+    return is_there;
 }
 
 /* Guards the list of all heaps that are not being created or destroyed. A thread that forks holds it while it stops all
@@ -8660,7 +8667,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     heap->threads->stop_started_ns = gc__os_now_ns();
     heap->threads->slowest_ns = 0;
     heap->threads->slowest = NULL;
-    __atomic_store_n(&heap->threads->stopping, 1u, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&heap->threads->stopping, (uint32_t)GC__STOP_COLLECTS, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
         GC__HOST_SCOPE;
         heap->options.suspend(heap->options.host);
@@ -8707,7 +8714,7 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
     if (--heap->threads->stop_depth) return;
     if (profiler) profiler->resumed(heap);
     gc__world_restart(heap);
-    __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
+    __atomic_fetch_and(&heap->threads->stopping, ~(uint32_t)GC__STOP_COLLECTS, __ATOMIC_SEQ_CST);
     bool polls = gc__stress_of(heap) == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         __atomic_store_n(&thread->poll, (uint32_t)polls, __ATOMIC_RELAXED);
@@ -8992,25 +8999,6 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     stack->frames = NULL; /* while the thread runs there the frames are in the thread's own list */
     stack->code = NULL;
     gc__record(thread)->stack_base = stack->base;
-}
-
-GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
-    GC__API_SCOPE("gc_thread_set_mode");
-    gc_mode former = gc_thread_mode(thread);
-    if (GC__UNLIKELY(!thread->heap)) return former; /* the heap was destroyed */
-    if (GC__UNLIKELY(gc__record(thread)->unbound)) return former; /* only the host knows in which mode its threads are */
-    GC_ASSERT(gc__thread_self(thread->heap) == thread,
-              "gc_thread_set_mode: called for another thread than the calling one");
-    if (mode == former) return former;
-    GC_ASSERT(!gc__heap_is_locked(thread->heap),
-              "gc_thread_set_mode: called by a hook or callback of a collection or a walk, which runs in its caller's mode");
-    if (mode == GC_MODE_PREEMPTIVE) {
-        gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
-        gc__thread_stop(thread);
-    } else {
-        gc__thread_resume(thread);
-    }
-    return former;
 }
 /* The collector's state of a heap: between collections, and during the collection that runs. */
 
@@ -19762,6 +19750,20 @@ GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
 /* Mutator threads. */
 
 
+/* Has one user less of the heap's record, and frees it after the last one. */
+GC__COLD void gc__heap_let_go_of_record(gc_heap *heap) {
+    if (__atomic_sub_fetch(&heap->threads->users, 1, __ATOMIC_ACQ_REL)) return;
+    gc__lock_end(&heap->threads->lock);
+    gc__owned_locks(heap, gc__lock_end);
+    free(heap);
+}
+
+GC__COLD void gc__thread_free(gc_thread *thread) {
+    gc_heap *heap = gc__record(thread)->own_stack.heap;
+    free(thread);
+    gc__heap_let_go_of_record(heap);
+}
+
 GC__COLD void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, thread, NULL);
     gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, thread, NULL);
@@ -19773,7 +19775,7 @@ GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;
     GC__OS_KEEP(gc__my_attachments);
-    free(thread);
+    gc__thread_free(thread);
 }
 
 GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
@@ -19801,8 +19803,40 @@ GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
     while (*link && *link != thread) link = &gc__record(*link)->next;
-    if (*link) gc__thread_unlist(thread, link); /* or else the heap was abandoned meanwhile */
+    if (*link) gc__thread_unlist(thread, link); /* or else the heap was destroyed meanwhile */
     gc__heap_unlock(heap);
+}
+
+/* Separates the calling thread from its heap, which is gone. */
+GC__COLD void gc__thread_lose_heap(gc_thread *thread) {
+    gc__thread_take_out(thread);
+    gc__thread_close_frames(thread);
+    __atomic_store_n(&thread->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
+}
+
+/* Returns to cooperative mode, unless the heap is gone. Returns whether it is there. */
+GC__COLD bool gc__thread_return(gc_thread *thread) {
+    if (thread->heap && !gc__is_cooperative(thread) && !gc__thread_resume(thread)) gc__thread_lose_heap(thread);
+    return thread->heap != NULL;
+}
+
+GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
+    GC__API_SCOPE("gc_thread_set_mode");
+    gc_mode former = gc_thread_mode(thread);
+    if (GC__UNLIKELY(!thread->heap)) return former; /* the heap was destroyed */
+    if (GC__UNLIKELY(gc__record(thread)->unbound)) return former; /* only the host knows in which mode its threads are */
+    GC_ASSERT(gc__thread_self(thread->heap) == thread,
+              "gc_thread_set_mode: called for another thread than the calling one");
+    if (mode == former) return former;
+    GC_ASSERT(!gc__heap_is_locked(thread->heap),
+              "gc_thread_set_mode: called by a hook or callback of a collection or a walk, which runs in its caller's mode");
+    if (mode == GC_MODE_PREEMPTIVE) {
+        gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__thread_stop(thread);
+    } else if (!gc__thread_resume(thread)) {
+        gc__thread_lose_heap(thread);
+    }
+    return former;
 }
 
 GC__COLD void gc__thread_leave(gc_thread *thread) {
@@ -19824,16 +19858,16 @@ GC__COLD void gc__thread_leave_stacks(gc_thread *thread) {
 
 /* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
 GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
-    gc_heap *heap = thread->heap; /* which may be abandoned meanwhile */
+    gc_heap *heap = thread->heap; /* which may be destroyed meanwhile */
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(heap);
     gc__thread_leave_stacks(thread);
+    if (within && preemptive)
+        gc__warn(&heap->options,
+                 "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so a collection could have read what "
+                 "has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves",
+                 gc__thread_name(thread));
     if (preemptive) gc__heap_unlock(heap);
-    if (!within || !preemptive) return;
-    gc__warn(&heap->options,
-             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so a collection could have read what "
-             "has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves",
-             gc__thread_name(thread));
 }
 
 static __thread bool gc__ending; /* the native thread has begun to end */
@@ -19851,7 +19885,7 @@ GC__COLD bool gc__thread_ended(void) {
     }
     while (GC__MY_ATTACHMENTS) {
         gc_thread *thread = GC__MY_ATTACHMENTS;
-        if (!thread->heap) {
+        if (!gc__thread_return(thread)) {
             gc__thread_forget(thread);
             continue;
         }
@@ -19895,6 +19929,7 @@ GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     thread->heap = all->record.own_stack.heap = heap;
     thread->stack = &all->record.own_stack;
     thread->stack->thread = thread->stack->last = thread;
+    __atomic_fetch_add(&heap->threads->users, 1, __ATOMIC_RELAXED);
     return thread;
 }
 
@@ -19928,7 +19963,7 @@ GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
     gc__thread_take_out(thread);
-    free(thread);
+    gc__thread_free(thread);
 }
 
 GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
@@ -19946,7 +19981,7 @@ GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     if (!thread) return NULL;
     gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
-        free(thread);
+        gc__thread_free(thread);
         return NULL;
     }
     gc__record(thread)->tid = gc__os_thread_number();
@@ -19974,7 +20009,10 @@ GC_API void gc_thread_detach(gc_thread *thread) {
                   "ended");
         return;
     }
-    if (!thread->heap) { /* the heap was destroyed */
+    if (thread->heap && (gc__is_called_by_hook(thread->heap, "gc_thread_detach") ||
+                         gc__is_called_by_asked(thread, "gc_thread_detach", GC__FRAME_TOP())))
+        return;
+    if (!gc__thread_return(thread)) {
         gc__thread_forget(thread);
         return;
     }
@@ -19983,8 +20021,6 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(!thread->code, "gc_thread_detach: called by a native function that returns to compiled code");
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
-    if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
-    if (gc__is_called_by_asked(thread, "gc_thread_detach", GC__FRAME_TOP())) return;
     gc__thread_leave(thread);
 }
 
@@ -19992,7 +20028,9 @@ GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
     return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
 }
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
-    return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
+    if (gc__is_null(thread, "gc_thread_heap", "thread")) return NULL;
+    gc_heap *heap = __atomic_load_n(&thread->heap, __ATOMIC_RELAXED);
+    return heap && gc__thread_is_lost(heap, thread) ? NULL : heap;
 }
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;
@@ -20084,6 +20122,7 @@ GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
         record->frame = (const char *)frame;
         record->next = all->running;
         all->running = record;
+        gc__record(thread)->finalizing++;
         if (!finalizer) gc__finalizing_remove(all, &all->running);
     }
     gc__lock_release(&all->lock);
@@ -20367,23 +20406,25 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
     if (self) gc__record(self)->tid = gc__os_thread_number();
+    gc__fork_forget_finalizers(heap->finalizers, self);
     while (*link) {
         gc_thread *thread = *link;
         bool stays = thread == self || gc__record(thread)->unbound;
         if (!stays) {
             thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
-            /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
+            /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. It needs the heap
+               no more. */
+            gc__set_parked(thread, false);
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
         if (stays || heap->threads->lock_depth > 1) {
             link = &gc__record(thread)->next;
         } else {
             gc__thread_unlist(thread, link);
-            free(thread);
+            gc__thread_free(thread);
         }
     }
-    gc__fork_forget_finalizers(heap->finalizers, self);
     gc__workers_forget(heap);
     heap->marker->has_thread = false; /* what the marker has found is kept, and the next collection goes on with that */
     heap->marker->wanted = 0;
@@ -20662,6 +20703,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     heap->pauses = &all->pauses;
     gc__pauses_open(heap->pauses);
     heap->stores = &all->stores;
+    heap->threads->users = 1;
     gc__lock_init(&heap->threads->lock);
     gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();
@@ -20675,11 +20717,6 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__marking_resolve(heap, true);
     gc__heap_start_pace(heap);
     return heap;
-}
-
-GC__COLD void gc__heap_end_locks(gc_heap *heap) {
-    gc__lock_end(&heap->threads->lock);
-    gc__owned_locks(heap, gc__lock_end);
 }
 
 /* Opens what all heaps share, and counts one heap more. */
@@ -20701,8 +20738,7 @@ GC__COLD gc_result gc__arena_enter(const gc_options *options) {
 GC__COLD gc_heap *gc__heap_open(const gc_options *options) {
     gc_heap *heap = gc__heap_new(options);
     if (!heap || gc__barrier_attach(&heap->observer) == GC_OK) return heap;
-    gc__heap_end_locks(heap);
-    free(heap);
+    gc__heap_let_go_of_record(heap);
     return NULL;
 }
 
@@ -20739,77 +20775,65 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* Asserts that no other thread is in cooperative mode, and that no compiled code will go on. A thread that has ended
-   is not in the list; a thread in preemptive mode learns that the heap is gone when it leaves that mode. */
-GC__COLD void gc__heap_check_left(const gc_heap *heap) {
-    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        GC_ASSERT(
-            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
-            "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
-            "have it call gc_thread_detach first, or wait in preemptive mode",
-            gc__thread_name(thread));
-        GC_ASSERT(!thread->code,
-                  "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
-                  gc__thread_name(thread));
+#define GC__NOT_LEFT \
+    "gc_heap_destroy: the thread `%s` is in cooperative mode: have it call gc_thread_detach, or wait in preemptive mode"
+
+/* Waits until each other thread has left the heap, or is idle, and will learn that the heap is gone. Returns false if one uses
+   the heap for longer than patience_ms, so that it must not be freed. */
+GC__COLD bool gc__heap_await_users(gc_heap *heap) {
+    for (uint64_t deadline = gc__deadline(heap->options.patience_ms);;) {
+        gc__heap_lock(heap);
+        __atomic_fetch_or(&heap->threads->stopping, (uint32_t)GC__STOP_ENDS, __ATOMIC_SEQ_CST);
+        const gc_thread *self = gc__thread_self(heap), *user = heap->threads->first;
+        for (; user && (user == self || gc__record(user)->unbound || gc__thread_is_idle(user)); user = gc__record(user)->next)
+            GC_ASSERT(!user->code,
+                      "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
+                      gc__thread_name(user));
+        bool late = user && gc__os_now_ns() >= deadline;
+        GC_ASSERT(!late, GC__NOT_LEFT, gc__thread_name(user));
+        if (late) gc__warn(&heap->options, GC__NOT_LEFT ": the heap's memory stays", gc__thread_name(user));
+        uint32_t event = __atomic_load_n(&heap->finalizers->event, __ATOMIC_SEQ_CST);
+        gc__heap_unlock(heap);
+        if (!user || late) return !user;
+        gc__finalizers_await(heap, event, gc__os_now_ns() + GC__NS_PER_MS);
     }
 }
 
-/* Separates the thread, which is not in the heap's list any more, from the heap. */
-GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
-    gc__attach_note(thread, false);
-    gc__thread_close_frames(thread);
-    if (gc__thread_self(heap) == thread)
-        gc__thread_forget(thread);
-    else if (gc__record(thread)->unbound)
-        free(thread);
-    else
-        thread->heap = NULL; /* its native thread frees it when it ends */
-}
-
-/* Dismisses all threads except those that run a finalizer, or have run one and are about to detach. */
-GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
-    const gc_thread *self = gc__thread_self(heap);
-    for (gc_thread **link = &heap->threads->first; *link;) {
-        gc_thread *thread = *link;
-        bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
-        if (stays || gc__finalizer_of(heap->finalizers, thread, NULL)) {
-            link = &gc__record(thread)->next;
-        } else {
-            *link = gc__record(thread)->next;
-            gc__thread_dismiss(heap, thread);
-        }
+/* Takes all threads out of the heap's list. Those of other native threads then free their records themselves. */
+GC__COLD void gc__heap_dismiss_all(gc_heap *heap) {
+    for (gc_stack *stack; (stack = heap->threads->stacks); gc_stack_destroy(stack)) {
+        if (stack->thread) stack->thread->stack = &gc__record(stack->thread)->own_stack;
+        stack->thread = NULL;
+    }
+    for (gc_thread *thread; (thread = heap->threads->first);) {
+        heap->threads->first = gc__record(thread)->next;
+        gc__attach_note(thread, false);
+        if (gc__record(thread)->unbound) gc__thread_free(thread);
     }
 }
 
-/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock;
-   code that makes a callback without it checks gc__is_abandoned first. */
-GC__COLD void gc__heap_abandon(gc_heap *heap) {
+/* Ends the calling thread's attachment, the collector's threads, and all callbacks, of which those that run under the lock are
+   removed under the lock; code that makes a callback without it checks gc__is_abandoned first. */
+GC__COLD void gc__heap_leave_alone(gc_heap *heap, bool is_unused) {
     gc_options *options = &heap->options;
-    uint64_t deadline = gc__deadline(options->patience_ms);
-    gc__heap_lock(heap); /* after a collection that the finalizer has begun */
-    __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
+    gc_thread *self = gc__thread_self(heap);
+    gc__heap_lock(heap); /* after a collection that a finalizer has begun */
+    if (self && !gc__record(self)->finalizing) gc__thread_leave(self);
+    __atomic_fetch_or(&heap->threads->stopping, (uint32_t)(GC__STOP_ENDS | GC__STOP_ABANDONED), __ATOMIC_SEQ_CST);
     options->scan_roots = NULL;
     options->suspend = options->restart = NULL;
-    options->before_wait = NULL;
     options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
     options->debug.location = NULL;
     if (options->debug.stress == GC_STRESS_LOCATION) options->debug.stress = GC_STRESS_OFF;
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
-    gc__heap_dismiss_idle(heap);
+    if (is_unused) gc__heap_dismiss_all(heap);
     gc__workers_end(heap);
     gc__marking_end_thread(heap);
-    /* The memory that barriers write to is not freed, since the finalizer may be storing. */
-    gc__store_logging_publish(heap, false);
+    /* The memory that barriers write to is not freed while another thread may be storing. */
+    if (!is_unused) gc__store_logging_publish(heap, false);
     gc__heap_unlock(heap);
-    gc__barrier_detach(&heap->observer);
-    while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
-        gc__save_registers(gc__my_registers);
-        gc__park(NULL);
-        gc__os_wait_for(&heap->threads->abandoned, 1, GC__NS_PER_MS);
-        gc__unpark_all();
-    }
 }
 
 GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
@@ -20818,26 +20842,18 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
     if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", GC__FRAME_TOP())) return;
     gc__marking_close(heap);
-    bool ended = gc__finalizers_end(heap, (const void *)GC__FRAME_TOP());
+    bool ended = gc__finalizers_end(heap, (const void *)GC__FRAME_TOP()) && gc__heap_await_users(heap);
     if (ended) gc__announce_pauses(heap);
     gc__heaps_remove(heap);
     if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);
+    gc__heap_leave_alone(heap, ended);
     if (!ended) {
-        gc__heap_abandon(heap);
+        gc__barrier_detach(&heap->observer);
+        uint64_t deadline = gc__deadline(heap->options.patience_ms);
+        while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline)
+            gc__finalizers_await(heap, heap->finalizers->event, gc__os_now_ns() + GC__NS_PER_MS);
         return;
     }
-    gc__heap_check_left(heap);
-    while (heap->threads->first) {
-        gc_thread *thread = heap->threads->first;
-        heap->threads->first = gc__record(thread)->next;
-        gc__thread_dismiss(heap, thread);
-    }
-    while (heap->threads->stacks) {
-        heap->threads->stacks->thread = NULL;
-        gc_stack_destroy(heap->threads->stacks);
-    }
-    gc__workers_end(heap);
-    gc__marking_end_thread(heap);
     gc__remembering_end(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
@@ -20845,8 +20861,7 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
     gc__owned_each(heap, ~(unsigned)GC__LOCK, GC__OWN_FREE);
-    gc__heap_end_locks(heap);
-    free(heap);
+    gc__heap_let_go_of_record(heap);
     gc__arena_left();
 }
 

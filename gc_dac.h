@@ -1952,7 +1952,7 @@ GC__DAC_FN gc_dac_heap gc__dac_heap_read(gc_dac *dac, const gc__dac_copy *copy, 
     heap.address = address;
     heap.collector = copy->info.index;
     heap.phase = phase <= GC_PHASE_NONE ? (gc_phase)phase : GC_PHASE_ROOTS;
-    heap.stopping = gc__dac_member32(dac, copy, threads, GC__DAC_AT_threads_stopping) != 0;
+    heap.stopping = gc__dac_member32(dac, copy, threads, GC__DAC_AT_threads_stopping) & 1;
     heap.locked = gc__dac_member(dac, copy, threads, GC__DAC_AT_threads_owner) != 0;
     heap.non_moving = gc__dac_member8(dac, copy, address, GC__DAC_AT_heap_non_moving) != 0;
     heap.non_generational = gc__dac_member8(dac, copy, address, GC__DAC_AT_heap_non_generational) != 0;

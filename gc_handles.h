@@ -1150,6 +1150,7 @@ GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
 /* Requires the lock. */
 GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
     gc__finalizing *record = *link;
+    gc__record(record->thread)->finalizing--;
     *link = record->next;
     record->next = all->spare;
     all->spare = record;

@@ -212,7 +212,7 @@ typedef struct gc_options {
     void (*finalizers_ready)(void *host);
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
     /* If a collection waits longer than this for a thread, or a finalizer runs for longer, a warning names it, and
-       gc_heap_destroy does not wait longer for a finalizer. 0: 10,000. */
+       gc_heap_destroy does not wait longer for a finalizer, or for a thread in cooperative mode. 0: 10,000. */
     unsigned patience_ms;
     void (*warning)(void *host, const char *message); /* may run in a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
@@ -230,12 +230,12 @@ typedef struct gc_options {
    collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
-/* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
-   handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
-   asserted if GC_DEBUG >= 1. After it has returned gc.h calls no callback, trace function or finalizer for this heap. If a
-   finalizer outlasts patience_ms, the heap's memory stays for it (its allocations fail), and the library that has
-   this gc.h must stay loaded; otherwise that may be unloaded once its heaps are destroyed. [any thread, the last of the
-   heap; may collect; cannot fail] */
+/* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects, handles
+   and attached threads. No other thread may use it: each has detached, or is in preemptive mode, where it learns that the heap is
+   gone (gc_thread_set_mode); that none stays in cooperative mode is asserted if GC_DEBUG >= 1. Afterwards gc.h calls no callback,
+   trace function or finalizer for this heap. If a finalizer, or that, outlasts patience_ms, the heap's memory stays (allocations
+   fail), and the library that has this gc.h must stay loaded; otherwise that may be unloaded once its heaps are destroyed. [any
+   thread, the last of the heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
 /* The limits among the options, which may change while the heap runs. 0 means in each field what it means there. */

@@ -84,7 +84,7 @@ struct gc_thread {
     gc_frame *frames; /* innermost first */
     uint32_t poll;    /* nonzero: the next safe point calls gc__safepoint_slow; atomic, written under the heap's lock */
     uint32_t mode;    /* gc_mode; atomic, written by the owning thread */
-    gc_heap *heap;    /* NULL: it was destroyed, and the owning thread still has to forget this record */
+    gc_heap *heap;    /* atomic; NULL: it was destroyed, and the owning thread still has to forget this record */
     gc_stack *stack;  /* on which it runs: its own, or one of gc_stack_create */
     struct gc_code_frame *code;               /* where compiled code was left (gc_stackmap.h), innermost first */
     void (*safepoint)(struct gc_thread *);    /* what gc_safepoint calls if poll is not 0; for assembly */
@@ -113,8 +113,8 @@ GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
-/* The heap that the thread is attached to; NULL: another thread has destroyed it. The record of the thread that destroys the
-   heap is freed with that, so it must not be asked. [any thread; never collects; cannot fail] */
+/* The heap that the thread is attached to; NULL: another thread has destroyed it, or is about to. The record of the thread that
+   destroys the heap is freed with that, so it must not be asked. [any thread; never collects; cannot fail] */
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread);
 /* A name for statistics and reports; the string stays the caller's and must outlive the attachment. [any thread; never
    collects; cannot fail] */
@@ -126,8 +126,9 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative);
 
 /* Changes the calling thread's mode. Returns the former mode, which the caller sets again later: so brackets nest, even
    those of callbacks that need cooperative mode within a preemptive call. Entering cooperative mode waits for a collection
-   that runs; entering preemptive mode never waits. Neither collects by itself. Source: EnablePreemptiveGC,
-   DisablePreemptiveGC. [its own thread; may wait; cannot fail] */
+   that runs; entering preemptive mode never waits. Neither collects by itself. If the heap was destroyed meanwhile, the thread
+   stays in preemptive mode, and gc_thread_heap is NULL. Source: EnablePreemptiveGC, DisablePreemptiveGC. [its own thread; may
+   wait; cannot fail] */
 static inline __attribute__((always_inline)) gc_mode gc_thread_set_mode(gc_thread *thread, gc_mode mode);
 /* The thread's mode now; a signal handler may ask, too. [any thread; never collects; cannot fail] */
 static inline gc_mode gc_thread_mode(const gc_thread *thread) {

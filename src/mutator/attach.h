@@ -5,6 +5,21 @@
 #include "../threads/frames.h"
 #include "../weak/handle_table.h"
 #include "../weak/finalizers.h"
+#include "../collection/components.h"
+
+/* Has one user less of the heap's record, and frees it after the last one. */
+GC__COLD void gc__heap_let_go_of_record(gc_heap *heap) {
+    if (__atomic_sub_fetch(&heap->threads->users, 1, __ATOMIC_ACQ_REL)) return;
+    gc__lock_end(&heap->threads->lock);
+    gc__owned_locks(heap, gc__lock_end);
+    free(heap);
+}
+
+GC__COLD void gc__thread_free(gc_thread *thread) {
+    gc_heap *heap = gc__record(thread)->own_stack.heap;
+    free(thread);
+    gc__heap_let_go_of_record(heap);
+}
 
 GC__COLD void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, thread, NULL);
@@ -17,7 +32,7 @@ GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     while (*link != thread) link = &gc__record(*link)->next_attachment;
     *link = gc__record(thread)->next_attachment;
     GC__OS_KEEP(gc__my_attachments);
-    free(thread);
+    gc__thread_free(thread);
 }
 
 GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
@@ -45,8 +60,40 @@ GC__COLD void gc__thread_take_out(gc_thread *thread) {
     gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
     while (*link && *link != thread) link = &gc__record(*link)->next;
-    if (*link) gc__thread_unlist(thread, link); /* or else the heap was abandoned meanwhile */
+    if (*link) gc__thread_unlist(thread, link); /* or else the heap was destroyed meanwhile */
     gc__heap_unlock(heap);
+}
+
+/* Separates the calling thread from its heap, which is gone. */
+GC__COLD void gc__thread_lose_heap(gc_thread *thread) {
+    gc__thread_take_out(thread);
+    gc__thread_close_frames(thread);
+    __atomic_store_n(&thread->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
+}
+
+/* Returns to cooperative mode, unless the heap is gone. Returns whether it is there. */
+GC__COLD bool gc__thread_return(gc_thread *thread) {
+    if (thread->heap && !gc__is_cooperative(thread) && !gc__thread_resume(thread)) gc__thread_lose_heap(thread);
+    return thread->heap != NULL;
+}
+
+GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
+    GC__API_SCOPE("gc_thread_set_mode");
+    gc_mode former = gc_thread_mode(thread);
+    if (GC__UNLIKELY(!thread->heap)) return former; /* the heap was destroyed */
+    if (GC__UNLIKELY(gc__record(thread)->unbound)) return former; /* only the host knows in which mode its threads are */
+    GC_ASSERT(gc__thread_self(thread->heap) == thread,
+              "gc_thread_set_mode: called for another thread than the calling one");
+    if (mode == former) return former;
+    GC_ASSERT(!gc__heap_is_locked(thread->heap),
+              "gc_thread_set_mode: called by a hook or callback of a collection or a walk, which runs in its caller's mode");
+    if (mode == GC_MODE_PREEMPTIVE) {
+        gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
+        gc__thread_stop(thread);
+    } else if (!gc__thread_resume(thread)) {
+        gc__thread_lose_heap(thread);
+    }
+    return former;
 }
 
 GC__COLD void gc__thread_leave(gc_thread *thread) {
@@ -68,16 +115,16 @@ GC__COLD void gc__thread_leave_stacks(gc_thread *thread) {
 
 /* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
 GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
-    gc_heap *heap = thread->heap; /* which may be abandoned meanwhile */
+    gc_heap *heap = thread->heap; /* which may be destroyed meanwhile */
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(heap);
     gc__thread_leave_stacks(thread);
+    if (within && preemptive)
+        gc__warn(&heap->options,
+                 "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so a collection could have read what "
+                 "has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves",
+                 gc__thread_name(thread));
     if (preemptive) gc__heap_unlock(heap);
-    if (!within || !preemptive) return;
-    gc__warn(&heap->options,
-             "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so a collection could have read what "
-             "has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves",
-             gc__thread_name(thread));
 }
 
 static __thread bool gc__ending; /* the native thread has begun to end */
@@ -95,7 +142,7 @@ GC__COLD bool gc__thread_ended(void) {
     }
     while (GC__MY_ATTACHMENTS) {
         gc_thread *thread = GC__MY_ATTACHMENTS;
-        if (!thread->heap) {
+        if (!gc__thread_return(thread)) {
             gc__thread_forget(thread);
             continue;
         }
@@ -139,6 +186,7 @@ GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     thread->heap = all->record.own_stack.heap = heap;
     thread->stack = &all->record.own_stack;
     thread->stack->thread = thread->stack->last = thread;
+    __atomic_fetch_add(&heap->threads->users, 1, __ATOMIC_RELAXED);
     return thread;
 }
 
@@ -172,7 +220,7 @@ GC_API __attribute__((cold)) void gc_thread_destroy(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
     gc__thread_take_out(thread);
-    free(thread);
+    gc__thread_free(thread);
 }
 
 GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
@@ -190,7 +238,7 @@ GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     if (!thread) return NULL;
     gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
-        free(thread);
+        gc__thread_free(thread);
         return NULL;
     }
     gc__record(thread)->tid = gc__os_thread_number();
@@ -218,7 +266,10 @@ GC_API void gc_thread_detach(gc_thread *thread) {
                   "ended");
         return;
     }
-    if (!thread->heap) { /* the heap was destroyed */
+    if (thread->heap && (gc__is_called_by_hook(thread->heap, "gc_thread_detach") ||
+                         gc__is_called_by_asked(thread, "gc_thread_detach", GC__FRAME_TOP())))
+        return;
+    if (!gc__thread_return(thread)) {
         gc__thread_forget(thread);
         return;
     }
@@ -227,8 +278,6 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(!thread->code, "gc_thread_detach: called by a native function that returns to compiled code");
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
-    if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
-    if (gc__is_called_by_asked(thread, "gc_thread_detach", GC__FRAME_TOP())) return;
     gc__thread_leave(thread);
 }
 
@@ -236,7 +285,9 @@ GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
     return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
 }
 GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
-    return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
+    if (gc__is_null(thread, "gc_thread_heap", "thread")) return NULL;
+    gc_heap *heap = __atomic_load_n(&thread->heap, __ATOMIC_RELAXED);
+    return heap && gc__thread_is_lost(heap, thread) ? NULL : heap;
 }
 GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;

@@ -248,6 +248,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     heap->pauses = &all->pauses;
     gc__pauses_open(heap->pauses);
     heap->stores = &all->stores;
+    heap->threads->users = 1;
     gc__lock_init(&heap->threads->lock);
     gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();
@@ -261,11 +262,6 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__marking_resolve(heap, true);
     gc__heap_start_pace(heap);
     return heap;
-}
-
-GC__COLD void gc__heap_end_locks(gc_heap *heap) {
-    gc__lock_end(&heap->threads->lock);
-    gc__owned_locks(heap, gc__lock_end);
 }
 
 /* Opens what all heaps share, and counts one heap more. */
@@ -287,8 +283,7 @@ GC__COLD gc_result gc__arena_enter(const gc_options *options) {
 GC__COLD gc_heap *gc__heap_open(const gc_options *options) {
     gc_heap *heap = gc__heap_new(options);
     if (!heap || gc__barrier_attach(&heap->observer) == GC_OK) return heap;
-    gc__heap_end_locks(heap);
-    free(heap);
+    gc__heap_let_go_of_record(heap);
     return NULL;
 }
 
@@ -325,77 +320,65 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* Asserts that no other thread is in cooperative mode, and that no compiled code will go on. A thread that has ended
-   is not in the list; a thread in preemptive mode learns that the heap is gone when it leaves that mode. */
-GC__COLD void gc__heap_check_left(const gc_heap *heap) {
-    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        GC_ASSERT(
-            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
-            "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
-            "have it call gc_thread_detach first, or wait in preemptive mode",
-            gc__thread_name(thread));
-        GC_ASSERT(!thread->code,
-                  "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
-                  gc__thread_name(thread));
+#define GC__NOT_LEFT \
+    "gc_heap_destroy: the thread `%s` is in cooperative mode: have it call gc_thread_detach, or wait in preemptive mode"
+
+/* Waits until each other thread has left the heap, or is idle, and will learn that the heap is gone. Returns false if one uses
+   the heap for longer than patience_ms, so that it must not be freed. */
+GC__COLD bool gc__heap_await_users(gc_heap *heap) {
+    for (uint64_t deadline = gc__deadline(heap->options.patience_ms);;) {
+        gc__heap_lock(heap);
+        __atomic_fetch_or(&heap->threads->stopping, (uint32_t)GC__STOP_ENDS, __ATOMIC_SEQ_CST);
+        const gc_thread *self = gc__thread_self(heap), *user = heap->threads->first;
+        for (; user && (user == self || gc__record(user)->unbound || gc__thread_is_idle(user)); user = gc__record(user)->next)
+            GC_ASSERT(!user->code,
+                      "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
+                      gc__thread_name(user));
+        bool late = user && gc__os_now_ns() >= deadline;
+        GC_ASSERT(!late, GC__NOT_LEFT, gc__thread_name(user));
+        if (late) gc__warn(&heap->options, GC__NOT_LEFT ": the heap's memory stays", gc__thread_name(user));
+        uint32_t event = __atomic_load_n(&heap->finalizers->event, __ATOMIC_SEQ_CST);
+        gc__heap_unlock(heap);
+        if (!user || late) return !user;
+        gc__finalizers_await(heap, event, gc__os_now_ns() + GC__NS_PER_MS);
     }
 }
 
-/* Separates the thread, which is not in the heap's list any more, from the heap. */
-GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
-    gc__attach_note(thread, false);
-    gc__thread_close_frames(thread);
-    if (gc__thread_self(heap) == thread)
-        gc__thread_forget(thread);
-    else if (gc__record(thread)->unbound)
-        free(thread);
-    else
-        thread->heap = NULL; /* its native thread frees it when it ends */
-}
-
-/* Dismisses all threads except those that run a finalizer, or have run one and are about to detach. */
-GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
-    const gc_thread *self = gc__thread_self(heap);
-    for (gc_thread **link = &heap->threads->first; *link;) {
-        gc_thread *thread = *link;
-        bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
-        if (stays || gc__finalizer_of(heap->finalizers, thread, NULL)) {
-            link = &gc__record(thread)->next;
-        } else {
-            *link = gc__record(thread)->next;
-            gc__thread_dismiss(heap, thread);
-        }
+/* Takes all threads out of the heap's list. Those of other native threads then free their records themselves. */
+GC__COLD void gc__heap_dismiss_all(gc_heap *heap) {
+    for (gc_stack *stack; (stack = heap->threads->stacks); gc_stack_destroy(stack)) {
+        if (stack->thread) stack->thread->stack = &gc__record(stack->thread)->own_stack;
+        stack->thread = NULL;
+    }
+    for (gc_thread *thread; (thread = heap->threads->first);) {
+        heap->threads->first = gc__record(thread)->next;
+        gc__attach_note(thread, false);
+        if (gc__record(thread)->unbound) gc__thread_free(thread);
     }
 }
 
-/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock;
-   code that makes a callback without it checks gc__is_abandoned first. */
-GC__COLD void gc__heap_abandon(gc_heap *heap) {
+/* Ends the calling thread's attachment, the collector's threads, and all callbacks, of which those that run under the lock are
+   removed under the lock; code that makes a callback without it checks gc__is_abandoned first. */
+GC__COLD void gc__heap_leave_alone(gc_heap *heap, bool is_unused) {
     gc_options *options = &heap->options;
-    uint64_t deadline = gc__deadline(options->patience_ms);
-    gc__heap_lock(heap); /* after a collection that the finalizer has begun */
-    __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
+    gc_thread *self = gc__thread_self(heap);
+    gc__heap_lock(heap); /* after a collection that a finalizer has begun */
+    if (self && !gc__record(self)->finalizing) gc__thread_leave(self);
+    __atomic_fetch_or(&heap->threads->stopping, (uint32_t)(GC__STOP_ENDS | GC__STOP_ABANDONED), __ATOMIC_SEQ_CST);
     options->scan_roots = NULL;
     options->suspend = options->restart = NULL;
-    options->before_wait = NULL;
     options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
     options->debug.location = NULL;
     if (options->debug.stress == GC_STRESS_LOCATION) options->debug.stress = GC_STRESS_OFF;
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
-    gc__heap_dismiss_idle(heap);
+    if (is_unused) gc__heap_dismiss_all(heap);
     gc__workers_end(heap);
     gc__marking_end_thread(heap);
-    /* The memory that barriers write to is not freed, since the finalizer may be storing. */
-    gc__store_logging_publish(heap, false);
+    /* The memory that barriers write to is not freed while another thread may be storing. */
+    if (!is_unused) gc__store_logging_publish(heap, false);
     gc__heap_unlock(heap);
-    gc__barrier_detach(&heap->observer);
-    while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
-        gc__save_registers(gc__my_registers);
-        gc__park(NULL);
-        gc__os_wait_for(&heap->threads->abandoned, 1, GC__NS_PER_MS);
-        gc__unpark_all();
-    }
 }
 
 GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
@@ -404,26 +387,18 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
     if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", GC__FRAME_TOP())) return;
     gc__marking_close(heap);
-    bool ended = gc__finalizers_end(heap, (const void *)GC__FRAME_TOP());
+    bool ended = gc__finalizers_end(heap, (const void *)GC__FRAME_TOP()) && gc__heap_await_users(heap);
     if (ended) gc__announce_pauses(heap);
     gc__heaps_remove(heap);
     if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);
+    gc__heap_leave_alone(heap, ended);
     if (!ended) {
-        gc__heap_abandon(heap);
+        gc__barrier_detach(&heap->observer);
+        uint64_t deadline = gc__deadline(heap->options.patience_ms);
+        while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline)
+            gc__finalizers_await(heap, heap->finalizers->event, gc__os_now_ns() + GC__NS_PER_MS);
         return;
     }
-    gc__heap_check_left(heap);
-    while (heap->threads->first) {
-        gc_thread *thread = heap->threads->first;
-        heap->threads->first = gc__record(thread)->next;
-        gc__thread_dismiss(heap, thread);
-    }
-    while (heap->threads->stacks) {
-        heap->threads->stacks->thread = NULL;
-        gc_stack_destroy(heap->threads->stacks);
-    }
-    gc__workers_end(heap);
-    gc__marking_end_thread(heap);
     gc__remembering_end(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
@@ -431,8 +406,7 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
     gc__owned_each(heap, ~(unsigned)GC__LOCK, GC__OWN_FREE);
-    gc__heap_end_locks(heap);
-    free(heap);
+    gc__heap_let_go_of_record(heap);
     gc__arena_left();
 }
 

@@ -76,6 +76,7 @@ GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
         record->frame = (const char *)frame;
         record->next = all->running;
         all->running = record;
+        gc__record(thread)->finalizing++;
         if (!finalizer) gc__finalizing_remove(all, &all->running);
     }
     gc__lock_release(&all->lock);

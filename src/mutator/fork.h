@@ -53,23 +53,25 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
     if (self) gc__record(self)->tid = gc__os_thread_number();
+    gc__fork_forget_finalizers(heap->finalizers, self);
     while (*link) {
         gc_thread *thread = *link;
         bool stays = thread == self || gc__record(thread)->unbound;
         if (!stays) {
             thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
-            /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
+            /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. It needs the heap
+               no more. */
+            gc__set_parked(thread, false);
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
         if (stays || heap->threads->lock_depth > 1) {
             link = &gc__record(thread)->next;
         } else {
             gc__thread_unlist(thread, link);
-            free(thread);
+            gc__thread_free(thread);
         }
     }
-    gc__fork_forget_finalizers(heap->finalizers, self);
     gc__workers_forget(heap);
     heap->marker->has_thread = false; /* what the marker has found is kept, and the next collection goes on with that */
     heap->marker->wanted = 0;

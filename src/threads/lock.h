@@ -67,11 +67,14 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
 /* Lets collections of all heaps run while the thread waits, those too that wait for threads as the heap's host does. */
 GC__COLD void gc__park_with_host(const gc_heap *heap) {
     gc__park(NULL);
-    if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
+    bool asks = heap->options.before_wait && !gc__my_host && !gc__is_abandoned(heap);
+    if (asks && heap->options.before_wait(heap->options.host)) {
         gc__my_host = heap;
         gc__my_parked++;
     }
 }
+
+GC__FN bool gc__thread_resume(gc_thread *thread);
 
 /* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
 GC__COLD void gc__heap_wait(gc_heap *heap) {
@@ -80,10 +83,7 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     /* If there are fewer processors than threads, one for which the lock's owner waits may need this one. */
     gc__lock_take_polling(&heap->threads->lock, __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? 0 : GC__LOCK_SPINS);
     gc_thread *self = gc__thread_self(heap);
-    if (!self || !gc__record(self)->parked) return;
-    gc__unpark(self);
-    __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
-    gc__record(self)->stack_pointer = NULL;
+    if (self && gc__record(self)->parked) gc__thread_resume(self);
 }
 
 /* Returns GC__FRAME_TOP() of the functions that the caller calls. */
@@ -153,8 +153,6 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
     gc__heap_lock_or_wait(heap);
 }
 
-GC__FN void gc__thread_resume(gc_thread *thread);
-
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__COLD void gc__unpark_all(void) {
     const gc_heap *host = gc__my_host;
@@ -163,12 +161,8 @@ GC__COLD void gc__unpark_all(void) {
         gc__my_parked--;
         if (!gc__is_abandoned(host)) host->options.after_wait(host->options.host);
     }
-    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked;
-         thread = gc__record(thread)->next_attachment) {
-        if (!gc__record(thread)->parked) continue;
-        gc__unpark(thread);
-        gc__thread_resume(thread);
-    }
+    for (gc_thread *thread = GC__MY_ATTACHMENTS; thread && gc__my_parked; thread = gc__record(thread)->next_attachment)
+        if (gc__record(thread)->parked) gc__thread_resume(thread);
 }
 
 /* Releases the lock once. Returns whether it is free now. */
@@ -206,19 +200,22 @@ GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
     return true;
 }
 
-/* Returns to cooperative mode, after waiting for a running collection. */
-GC__FN void gc__thread_resume(gc_thread *thread) {
+/* Returns to cooperative mode, after waiting for a running collection unless the thread has the lock. Returns false if the heap
+   is gone instead. A parked thread needs the heap, so it is parked until the end. */
+GC__FN bool gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) || gc__heap_is_locked(heap)) {
         gc__record(thread)->stack_pointer = NULL;
-        return;
+        gc__my_parked -= gc__record(thread)->parked;
+        gc__set_parked(thread, false);
+        return true;
     }
     gc__thread_stop(thread);
-    gc__set_parked(thread, true);
-    gc__my_parked++;
     gc__heap_lock(heap);
-    gc__heap_unlock(heap); /* this returns to the heap, unless waiting for the lock has done so */
+    bool is_there = !gc__thread_is_lost(heap, thread) && gc__thread_resume(thread);
+    gc__heap_unlock(heap);
+    return is_there;
 }
 
 /* Guards the list of all heaps that are not being created or destroyed. A thread that forks holds it while it stops all

@@ -18,6 +18,7 @@ typedef struct gc__thread_record {
     unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
     uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
+    unsigned finalizing; /* finalizers that the thread runs; under their lock, changed by the thread */
     unsigned promised; /* finalizers that have room: of the object being allocated, and of one a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
@@ -79,11 +80,14 @@ GC__FN void gc__code_tell(const void *start, size_t bytes, const char *name, boo
     if (watcher) watcher(start, bytes, name, is_added);
 }
 
+/* A collection waits for the threads, or runs; the heap is being destroyed, or was; and its callbacks have ended. */
+enum { GC__STOP_COLLECTS = 1, GC__STOP_ENDS = 2, GC__STOP_ABANDONED = 4 };
+
 typedef struct gc__threads {
     gc__lock lock; /* the heap's lock */
     unsigned lock_depth;
     gc__lock roots_lock;    /* guards global slots and stacks */
-    uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
+    uint32_t stopping;      /* atomic; GC__STOP_*, written under the lock; 0: threads become cooperative without that */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
     bool asked;             /* atomic; concurrent marking is done, and the next thread at a safe point is to end it */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
@@ -93,8 +97,7 @@ typedef struct gc__threads {
     const gc_thread *slowest;  /* the last thread to stop, while they are stopped; NULL: the host has stopped them */
     unsigned processors; /* read once from the system */
     gc_thread *first;
-    uint32_t
-        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so callbacks have ended */
+    uint32_t users;     /* atomic; the records of threads, and 1 while the heap exists: the last to leave frees the heap's */
     uint32_t asking; /* atomic; number of threads in out_of_memory, which is called without the lock */
     gc_heap *next_heap;    /* in the list of all heaps; under that list's lock */
     gc_stack *stacks;      /* made by gc_stack_create; under the roots lock */
@@ -114,7 +117,7 @@ GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
 
 GC__FN bool gc__is_abandoned(const gc_heap *heap) {
-    return __atomic_load_n(&heap->threads->abandoned, __ATOMIC_SEQ_CST) != 0;
+    return (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) & GC__STOP_ABANDONED) != 0;
 }
 
 GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
@@ -125,6 +128,17 @@ GC__FN gc_thread *gc__thread_self(const gc_heap *heap) {
 
 GC__FN bool gc__is_cooperative(const gc_thread *thread) {
     return __atomic_load_n(&thread->mode, __ATOMIC_SEQ_CST) == GC_MODE_COOPERATIVE;
+}
+
+/* Returns whether the thread is preemptive of its own will, and not within a finalizer: it needs nothing of the heap. */
+GC__FN bool gc__thread_is_idle(const gc_thread *thread) {
+    const gc__thread_record *record = gc__record(thread);
+    return !gc__is_cooperative(thread) && !__atomic_load_n(&record->parked, __ATOMIC_RELAXED) && !record->finalizing;
+}
+
+/* Returns whether the heap is gone for the thread. Under the heap's lock that stays so. */
+GC__OUT_OF_LINE bool gc__thread_is_lost(const gc_heap *heap, const gc_thread *thread) {
+    return __atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST) & GC__STOP_ENDS && gc__thread_is_idle(thread);
 }
 
 GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
@@ -156,9 +170,4 @@ GC__FN void gc__park(const gc_heap *heap) {
         gc__my_parked++;
         gc__thread_stop(thread);
     }
-}
-
-GC__FN void gc__unpark(gc_thread *thread) {
-    gc__set_parked(thread, false);
-    gc__my_parked--;
 }

@@ -1,7 +1,6 @@
 /* Stacks that threads run on: their own, fibers, coroutines. */
 #pragma once
 
-#include "lock.h"
 #include "frames.h"
 
 GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
@@ -62,23 +61,4 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     stack->frames = NULL; /* while the thread runs there the frames are in the thread's own list */
     stack->code = NULL;
     gc__record(thread)->stack_base = stack->base;
-}
-
-GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
-    GC__API_SCOPE("gc_thread_set_mode");
-    gc_mode former = gc_thread_mode(thread);
-    if (GC__UNLIKELY(!thread->heap)) return former; /* the heap was destroyed */
-    if (GC__UNLIKELY(gc__record(thread)->unbound)) return former; /* only the host knows in which mode its threads are */
-    GC_ASSERT(gc__thread_self(thread->heap) == thread,
-              "gc_thread_set_mode: called for another thread than the calling one");
-    if (mode == former) return former;
-    GC_ASSERT(!gc__heap_is_locked(thread->heap),
-              "gc_thread_set_mode: called by a hook or callback of a collection or a walk, which runs in its caller's mode");
-    if (mode == GC_MODE_PREEMPTIVE) {
-        gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
-        gc__thread_stop(thread);
-    } else {
-        gc__thread_resume(thread);
-    }
-    return former;
 }

@@ -77,7 +77,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     heap->threads->stop_started_ns = gc__os_now_ns();
     heap->threads->slowest_ns = 0;
     heap->threads->slowest = NULL;
-    __atomic_store_n(&heap->threads->stopping, 1u, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&heap->threads->stopping, (uint32_t)GC__STOP_COLLECTS, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
         GC__HOST_SCOPE;
         heap->options.suspend(heap->options.host);
@@ -124,7 +124,7 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
     if (--heap->threads->stop_depth) return;
     if (profiler) profiler->resumed(heap);
     gc__world_restart(heap);
-    __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
+    __atomic_fetch_and(&heap->threads->stopping, ~(uint32_t)GC__STOP_COLLECTS, __ATOMIC_SEQ_CST);
     bool polls = gc__stress_of(heap) == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         __atomic_store_n(&thread->poll, (uint32_t)polls, __ATOMIC_RELAXED);

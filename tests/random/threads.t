@@ -33,6 +33,7 @@ under_tsan() {
     grep -E -A 12 '^not ok|^WARNING' "$log" | head -60 | sed 's/^/# /' >&2
 }
 under_tsan heaps 'heaps of several threads'
+under_tsan destroy 'the end of a heap beside its threads'
 under_tsan profile_threads 'a profile of eight threads'
 under_tsan code_registry 'the registry of code'
 under_tsan code_threads 'threads that make, run and remove code'

@@ -70,6 +70,11 @@ is "$(errors finalizers.pml '' safety)" 0 'finalizers beside a mutator: what a r
 for fault in UNTAKEN NO_ROOTS MARKS_ON END_UNDECIDED LATE_CLEAR UNLOGGED UNVISITED UNTRACED; do
     is "$(errors finalizers.pml "-D$fault" soon)" 1 "$fault: an error is found"
 done
+
+is "$(errors destroy.pml '' safety)" 0 'the end of a heap beside two threads: none touches what was freed, and each learns that the heap is gone'
+for fault in UNCOUNTED OVERLOOKED UNPARKED RETURNED UNLOCKED CLEARED LOAD_FIRST FORGOTTEN LISTED; do
+    is "$(errors destroy.pml "-D$fault" soon)" 1 "$fault: an error is found"
+done
 # ordered PROTOCOL HAVING: nothing goes wrong; and an error is found for each of the faults that follow
 ordered() {
     protocol=$1

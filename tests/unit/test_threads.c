@@ -312,7 +312,7 @@ static void *straggling(void *stage) {
 static void destroyed_too_early(void *attached) {
     static int stage;
     pthread_t thread;
-    begin(NULL);
+    begin(&(gc_options){.patience_ms = 30});
     if (!attached) gc_thread_detach(gc);
     pthread_create(&thread, NULL, straggling, &stage);
     while (__atomic_load_n(&stage, __ATOMIC_SEQ_CST) != 1) sched_yield();
