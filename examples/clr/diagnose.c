@@ -1,5 +1,5 @@
-/* Tools want to know of each object that a collection has condemned whether it survives, and where it is then. Old addresses cannot
-   be listed amid a collection, so they are listed when it begins, but only if somebody asks for them. */
+/* Tools want to know of each object that a collection has condemned whether it survives, and where it is then. Old addresses
+   cannot be listed amid a collection, so they are listed when it begins, but only if somebody asks for them. */
 #include "diagnose.h"
 
 #include "finalize.h"
@@ -113,7 +113,8 @@ void diagnose_traced(void) {
 }
 
 /* An object's type and length are in its old place still. */
-void diagnose_survivors(interface *self, void *of_collection, survivor_function *each, void *context, int32_t type, int32_t generation) {
+void diagnose_survivors(interface *self, void *of_collection, survivor_function *each, void *context, int32_t type,
+                        int32_t generation) {
     (void)self, (void)of_collection, (void)type, (void)generation;
     bool moved = false;
     if (asking) wanted = true;

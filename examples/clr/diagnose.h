@@ -16,7 +16,8 @@ typedef void handle_root_function(uintptr_t *handle, uintptr_t secondary, uint32
 void diagnose_object(interface *self, uintptr_t object, walk_function *each, void *context);
 void diagnose_slots(interface *self, uintptr_t object, walk_slots_function *each, void *context);
 void diagnose_heap(interface *self, walk_function *each, void *context, int32_t generation, bool with_large);
-void diagnose_survivors(interface *self, void *of_collection, survivor_function *each, void *context, int32_t type, int32_t generation);
+void diagnose_survivors(interface *self, void *of_collection, survivor_function *each, void *context, int32_t type,
+                        int32_t generation);
 void diagnose_finalizable(interface *self, void *of_collection, finalizable_function *each);
 void diagnose_finalizer_roots(interface *self, root_function *each, scan_context *context);
 void diagnose_handles(interface *self, handle_root_function *each, int32_t generation, scan_context *context);

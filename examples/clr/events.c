@@ -37,7 +37,8 @@ static uint32_t reason_of(gc_reason reason) {
 static void fire_pinned(uintptr_t *handle) { FIRE(15, uintptr_t, uintptr_t *)(runtime_event_sink(), *handle, handle); }
 static void fire_range(void *context, int generation, uintptr_t start, uintptr_t end, uintptr_t reserved) {
     (void)context;
-    FIRE(3, uint8_t, uintptr_t, uint64_t, uint64_t)(runtime_event_sink(), (uint8_t)generation, start, end - start, reserved - start);
+    FIRE(3, uint8_t, uintptr_t, uint64_t, uint64_t)
+    (runtime_event_sink(), (uint8_t)generation, start, end - start, reserved - start);
 }
 
 void events_collection_begins(const gc_collection *collection) {
@@ -54,9 +55,10 @@ static void fire_history(const pause_record *record, uint32_t reason) {
     enum { MOVED = 2, PROMOTED = 4 };
     const gc_stats *stats = &record->stats;
     uint32_t times[8] = {0}, mechanisms = PROMOTED | (record->compacted ? MOVED : 0), load = settings_load_percent();
-    FIRE(12, uint64_t, int32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, void *)
-    (runtime_event_sink(), stats->nursery_bytes, 1, (uint32_t)record->generation, 0, reason, mechanisms, (uint32_t)heap_latency_mode(),
-     load, 0, 0, record->compacted ? 8 : 7, sizeof times[0], times);
+    FIRE(12, uint64_t, int32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
+         uint32_t, void *)
+    (runtime_event_sink(), stats->nursery_bytes, 1, (uint32_t)record->generation, 0, reason, mechanisms,
+     (uint32_t)heap_latency_mode(), load, 0, 0, record->compacted ? 8 : 7, sizeof times[0], times);
 }
 
 /* What survived counts as the oldest condemned generation's; holes, as everywhere, as generation 2's. */
@@ -65,8 +67,8 @@ static void fire_sizes(const pause_record *record) {
     uint64_t sizes[GC_GENERATIONS], survived[GC_GENERATIONS] = {0}, none = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) sizes[g] = stats->generation_bytes[g] + (g == 2 ? stats->fragmentation_bytes : 0);
     survived[record->generation] = stats->survived_bytes;
-    FIRE(4, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-         uint32_t, uint32_t, uint32_t)
+    FIRE(4, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+         uint64_t, uint32_t, uint32_t, uint32_t)
     (runtime_event_sink(), sizes[0], survived[0], sizes[1], survived[1], sizes[2], survived[2], none, none, none, none, none,
      record->finalizers, (uint32_t)handle_count_pinned(), runtime_sync_blocks(), (uint32_t)handle_count());
 }
@@ -84,7 +86,8 @@ void events_allocation(unsigned kind, int64_t given, uintptr_t object, size_t by
     if (!wanted(KEYWORD_COLLECTIONS, LEVEL_VERBOSE)) return;
     if (__atomic_add_fetch(&since[kind], given, __ATOMIC_RELAXED) < TICK_BYTES) return;
     int64_t amount = __atomic_exchange_n(&since[kind], 0, __ATOMIC_RELAXED);
-    if (amount > 0) FIRE(14, uint64_t, uint32_t, uint32_t, uintptr_t, uint64_t)(runtime_event_sink(), (uint64_t)amount, kind, 0, object, bytes);
+    if (amount <= 0) return;
+    FIRE(14, uint64_t, uint32_t, uint32_t, uintptr_t, uint64_t)(runtime_event_sink(), (uint64_t)amount, kind, 0, object, bytes);
 }
 
 void events_handle(const uintptr_t *handle, uintptr_t object, int type) {
