@@ -72,7 +72,7 @@ static result on_survived(interface *self, uint32_t count, const uintptr_t *star
 
 static result on_references(interface *self, uintptr_t object) {
     static long sorted_in;
-    (void)self, objects++;
+    (void)self, objects += generation == 2;
     if (sorted_in != started) qsort(ranges, range_count, sizeof *ranges, range_order);
     sorted_in = started;
     outside += generation == 2 && !bsearch(&object, ranges, range_count, sizeof *ranges, range_find);
