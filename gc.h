@@ -5470,9 +5470,9 @@ GC__FN gc__region *gc__region_first(gc__region *region) {
 }
 /* The side tables of the arena, with an entry or more for each region.
 
-   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the entries of regions
-   that have been in use are writable and take memory. The rest counts towards no limit, is not locked with the
-   program's memory, and is not in core dumps. */
+   Each is reserved for the whole arena. Only the entries of regions that have been in use are writable and take memory. The
+   rest counts towards no limit, is not locked with the program's memory, and is not in core dumps. It reads as zero, but for
+   marks, which nobody asks for: tools that dump all that can be read would write 16 GiB of them for each TiB. */
 
 
 /* The source of address space and memory for regions and tables: the system, or functions of the host (gc_memory). */
@@ -5522,7 +5522,6 @@ GC__FN void gc__supply_populate(void *address, size_t bytes) {
 
 enum {
     GC__SIDE_REGIONS,
-    GC__SIDE_MARKS,
     GC__SIDE_CARDS,
     GC__SIDE_BUNDLES,
     GC__SIDE_TAKEN,
@@ -5530,26 +5529,27 @@ enum {
     GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
     GC__SIDE_AGE,
     GC__SIDE_VERDICT,
+    GC__SIDE_MARKS,
+    GC__SIDE_MARKS_SECOND,
     GC__SIDE_WATCH,
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
-    GC__SIDE_MARKS_SECOND,
     GC__SIDES
 };
 
 static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     sizeof(gc__region),
-    GC_REGION_BYTES / 64,
     GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT,
     GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
     1,
     1,
     1,
     1,
+    GC_REGION_BYTES / 64,
+    GC_REGION_BYTES / 64,
     GC_REGION_BYTES >> GC_WATCH_SHIFT,
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES,
-    GC_REGION_BYTES / 64,
 };
 
 /* Written under the arena lock. */
@@ -5575,9 +5575,9 @@ GC__FN size_t gc__side_bytes(int which, size_t lead) {
     return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
 }
 
-/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. Asks for huge pages
-   for marks and cards, except for the start of the table. In a large heap most accesses to these miss the TLB, and then the
-   address translation takes longer than reading the entry. */
+/* Places the table so that the entries of the first region are at `first`, in reserved memory. Asks for huge pages for marks
+   and cards, except for the start of the table. In a large heap most accesses to these miss the TLB, and then the address
+   translation takes longer than reading the entry. */
 GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
@@ -5613,11 +5613,10 @@ GC__COLD bool gc__sides_open(size_t regions) {
     return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
 }
 
-/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others; NULL if the
-   system refuses. */
+/* Reserves a table alone, and opens it as far as the others; NULL if the system refuses. */
 GC__COLD char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
-    char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
+    char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, which > GC__SIDE_MARKS_SECOND);
     if (!start) return NULL;
     gc__side_place(which, start);
     if (gc__side_open(which, gc__sides_opened)) return start;
@@ -5633,13 +5632,6 @@ GC__FN uint64_t *gc__side_bits(char *start) { return (uint64_t *)(void *)(start 
 GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
     return start ? gc__side_bits(start) : NULL;
-}
-
-/* Releases the tables that were reserved together with the arena. */
-GC__COLD void gc__sides_release(void) {
-    size_t metadata = 0;
-    for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__sides[i].bytes;
-    gc__supply_release(gc__sides[0].start, metadata);
 }
 
 GC__FN void gc__side_zero(int which) {
@@ -6480,10 +6472,12 @@ GC__COLD bool gc__arena_try(size_t bytes) {
     arena->count = bytes >> GC_REGION_SHIFT;
     size_t metadata = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__side_bytes(i, 0);
-    char *sides = (char *)gc__supply_reserve(metadata, GC__SIDE_BYTES_SMALL, true);
+    char *marks = gc__side_reserve(GC__SIDE_MARKS);
+    char *sides = marks ? (char *)gc__supply_reserve(metadata, GC__SIDE_BYTES_SMALL, true) : NULL;
     char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, alignment, false) : NULL;
     if (!base) {
         if (sides) gc__supply_release(sides, metadata);
+        if (marks) gc__supply_release(marks, gc__sides[GC__SIDE_MARKS].bytes);
         return false;
     }
     arena->base = (uintptr_t)base;
@@ -6492,14 +6486,13 @@ GC__COLD bool gc__arena_try(size_t bytes) {
     return true;
 }
 
+GC__FN void gc__arena_close(void);
+
 /* The rank tables have no entries for addresses beyond GC_ADDRESS_BITS. */
 GC__COLD gc_result gc__arena_check(void) {
-    gc__arena *arena = &gc__the_arena;
-    uintptr_t base = arena->base;
-    if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
-    gc__supply_release((void *)base, arena->bytes);
-    gc__sides_release();
-    arena->base = arena->bytes = arena->count = 0;
+    uintptr_t base = gc__the_arena.base;
+    if (base + gc__the_arena.bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
+    gc__arena_close();
     return gc__fail(
         GC_ERROR_RESERVE,
         "the system has placed the arena at %p, beyond the %d bits of an address: compile with more GC_ADDRESS_BITS",
@@ -6543,8 +6536,6 @@ GC__COLD gc_result gc__arena_reserve(void) {
 /* The size of the youth, age and verdict tables. The last slice of them that is opened may reach beyond their end. */
 #define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
 
-GC__FN void gc__arena_close(void);
-
 /* Makes memory come from these functions, or from the system if `memory` is NULL. Requires the arena lock. */
 GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
     static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
@@ -6574,11 +6565,11 @@ GC__COLD gc_result gc__arena_open(void) {
                         "GC_REGION_SHIFT (now %d)",
                         ranks >> 20, gc__supply_refusal(ranks), GC_REGION_SHIFT);
     gc_result result = gc__arena_reserve();
-    if (result == GC_OK) result = gc__arena_check();
-    if (result == GC_OK)
+    if (result == GC_OK) {
         gc__arena_publish(tables);
-    else
-        gc__supply_release(tables, ranks);
+        return gc__arena_check();
+    }
+    gc__supply_release(tables, ranks);
     return result;
 }
 
@@ -6590,18 +6581,16 @@ GC__COLD void gc__arena_close(void) {
         if (arena->regions[i].base) gc__os_mark_free(arena->regions[i].base, GC_REGION_BYTES, false);
     gc__supply_release((void *)arena->base, arena->bytes);
     gc__supply_release(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
-    gc__sides_release();
-    for (int i = 0; i < GC__SIDES; i++) {
-        bool is_alone = i > GC__SIDE_VERDICT && gc__sides[i].start && gc__sides[i].bytes;
-        if (is_alone) gc__supply_release(gc__sides[i].start, gc__sides[i].bytes);
-        gc__sides[i].start = NULL;
-        gc__sides[i].bytes = gc__sides[i].opened = 0;
-    }
+    const gc__side *last = &gc__sides[GC__SIDE_ALWAYS - 1]; /* of those that were reserved together */
+    gc__supply_release(gc__sides[0].start, (size_t)(last->start + last->bytes - gc__sides[0].start));
+    for (int i = GC__SIDE_MARKS; i < GC__SIDES; i++)
+        if (gc__sides[i].start) gc__supply_release(gc__sides[i].start, gc__sides[i].bytes);
+    memset(gc__sides, 0, sizeof gc__sides);
     gc__sides_opened = 0;
     if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
     memset(&gc__tables, 0, sizeof gc__tables);
     arena->marks[1] = NULL;
-    arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
+    arena->base = arena->bytes = arena->used = arena->free_from = 0;
 }
 
 /* Returns the index of the first region at or after `from` that may be free, or `used` if there is none. Most of a

@@ -2,6 +2,7 @@
    window is the same one: the two agree except while the thread allocates in it, which moves only the runtime's pointer. */
 #include "allocate.h"
 
+#include "events.h"
 #include "finalize.h"
 #include "report.h"
 #include "settings.h"
@@ -61,6 +62,7 @@ static void make_free(uintptr_t object, size_t bytes) {
 uintptr_t allocate(alloc_context *context, size_t bytes, uint32_t flags) {
     gc_thread *thread = allocate_thread(context);
     if (!thread) return 0;
+    int64_t before = context->bytes + context->bytes_large;
     allocate_close(context, NULL); /* a collection may do the same meanwhile */
     settings_pace();
     int64_t size = (int64_t)((bytes + 7) & ~(size_t)7);
@@ -76,5 +78,7 @@ uintptr_t allocate(alloc_context *context, size_t bytes, uint32_t flags) {
     context_open(context, thread);
     if (!object) return 0;
     count(flags & (ALLOC_LARGE | ALLOC_PINNED) ? &context->bytes_large : &context->bytes, size);
+    unsigned kind = flags & ALLOC_PINNED ? 2 : flags & ALLOC_LARGE ? 1 : 0;
+    events_allocation(kind, context->bytes + context->bytes_large - before, clr_of(object), (size_t)size);
     return clr_of(object);
 }

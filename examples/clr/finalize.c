@@ -2,6 +2,7 @@
    object is registered before the runtime has stored its type. */
 #include "finalize.h"
 
+#include "diagnose.h"
 #include "interface.h"
 #include "pause.h"
 #include "report.h"
@@ -24,7 +25,10 @@ static bool is_suppressed(const void *gc_object) {
     uint32_t *header = object_header(object);
     if (!pause_is_running()) return false; /* the runtime looks at the mark itself */
     if (runtime_finalizes_eagerly(object)) return true;
-    if (!(__atomic_load_n(header, __ATOMIC_RELAXED) & HEADER_FINALIZED)) return false;
+    if (!(__atomic_load_n(header, __ATOMIC_RELAXED) & HEADER_FINALIZED)) {
+        diagnose_note_finalizable(object);
+        return false;
+    }
     __atomic_fetch_and(header, ~HEADER_FINALIZED, __ATOMIC_RELAXED);
     return true;
 }

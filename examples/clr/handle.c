@@ -1,6 +1,7 @@
 /* The table of handles: blocks of one type each, so that a collection looks at whole arrays of words. */
 #include "handle.h"
 
+#include "events.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -72,6 +73,7 @@ static uintptr_t *handle_create(uintptr_t object, handle_type type, uintptr_t ex
         __atomic_store_n(handle, object, __ATOMIC_RELEASE);
     }
     lock_release();
+    events_handle(handle, object, type);
     return handle;
 }
 
@@ -86,6 +88,7 @@ static void destroyed_push(uintptr_t *handle) {
 
 static void handle_destroy(uintptr_t *handle) {
     if (!handle) return;
+    events_handle_destroyed(handle);
     lock_take();
     __atomic_store_n(handle, 0, __ATOMIC_RELEASE);
     if (collecting)
@@ -183,6 +186,38 @@ void handle_visit(gc_visitor *visitor) {
     for (int type = 0; type < HANDLE_TYPES; type++)
         for (handle_block *block = blocks[type]; block; block = block->next)
             if (block->used) visit_block(visitor, block);
+}
+
+/* Questions. */
+
+void handle_each(handle_walk_function *each, void *context) {
+    for (int type = 0; type < HANDLE_TYPES; type++)
+        for (handle_block *block = blocks[type]; block; block = block->next)
+            for (size_t i = 0; i < block->used; i++)
+                if (block->words[i]) each(&block->words[i], block->extras[i], block->type, context);
+}
+
+void handle_each_pinned(void (*each)(uintptr_t *handle)) {
+    for (int type = HANDLE_PINNED; type <= HANDLE_ASYNC_PINNED; type += HANDLE_ASYNC_PINNED - HANDLE_PINNED)
+        for (handle_block *block = blocks[type]; block; block = block->next)
+            for (size_t i = 0; i < block->used; i++)
+                if (block->words[i]) each(&block->words[i]);
+}
+
+static void count_one(uintptr_t *handle, uintptr_t extra, handle_type type, void *context) {
+    (void)handle, (void)extra, (void)type, ++*(size_t *)context;
+}
+size_t handle_count(void) {
+    size_t count = 0;
+    handle_each(count_one, &count);
+    return count;
+}
+static size_t pinned;
+static void count_pinned(uintptr_t *handle) { (void)handle, pinned++; }
+size_t handle_count_pinned(void) {
+    pinned = 0;
+    handle_each_pinned(count_pinned);
+    return pinned;
 }
 
 /* The runtime's interface: IGCHandleManager and IGCHandleStore. */

@@ -23,6 +23,14 @@ typedef enum handle_type {
 
 extern interface handle_manager;
 
+/* For tools that trace the program. `each` is called for handles that are not null, with their second words, by
+   a thread that has stopped the others. */
+typedef void handle_walk_function(uintptr_t *handle, uintptr_t extra, handle_type type, void *context);
+void handle_each(handle_walk_function *each, void *context);
+void handle_each_pinned(void (*each)(uintptr_t *handle));
+size_t handle_count(void);
+size_t handle_count_pinned(void);
+
 /* Reports all handles as roots and weak entries. */
 void handle_visit(gc_visitor *visitor);
 /* A collection begins: until it ends, destroyed handles are not used again. */

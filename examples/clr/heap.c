@@ -1,9 +1,10 @@
-/* IGCHeap's functions, by their numbers. Of those that only debuggers and profilers call, walks of the heap and of objects are
-   there; the others do nothing, which the runtime takes for an empty answer. */
+/* IGCHeap's functions, by their numbers. Those that do nothing give what the runtime takes for an empty answer. */
 #include "heap.h"
 
 #include "allocate.h"
 #include "collector.h"
+#include "diagnose.h"
+#include "events.h"
 #include "finalize.h"
 #include "frozen.h"
 #include "pause.h"
@@ -33,21 +34,27 @@ enum { MODE_BATCH, MODE_INTERACTIVE, MODE_LOW, MODE_SUSTAINED_LOW };
 static int32_t latency_mode, large_compaction_mode = 1;
 static uint64_t large_mode_since; /* the number of the last collection when it was set */
 
+static const gc_barrier_tables *tables;
+uintptr_t heap_lowest(void) { return tables->lowest; }
+uintptr_t heap_highest(void) { return __atomic_load_n(&tables->highest, __ATOMIC_ACQUIRE); }
+int32_t heap_latency_mode(void) { return latency_mode; }
+
 static void stomp(void *host, const gc_barrier_change *change) {
     (void)host;
     if (change->operation != GC_STOMP_INITIALIZE)
         return; /* the bounds are those of all memory that objects may ever have */
     write_barrier_parameters parameters = {.operation = STOMP_INITIALIZE, .is_suspended = true};
-    parameters.cards = change->tables->cards;
-    parameters.bundles = (char *)bundles - (change->tables->lowest >> BUNDLE_SHIFT);
-    parameters.lowest = parameters.ephemeral_low = change->tables->lowest;
-    parameters.highest = parameters.ephemeral_high = change->tables->end;
-    parameters.generations = change->tables->age;
+    tables = change->tables;
+    parameters.cards = tables->cards;
+    parameters.bundles = (char *)bundles - (tables->lowest >> BUNDLE_SHIFT);
+    parameters.lowest = parameters.ephemeral_low = tables->lowest;
+    parameters.highest = parameters.ephemeral_high = tables->end;
+    parameters.generations = tables->age;
     parameters.region_shift = GC_REGION_SHIFT;
     parameters.has_card_bits = GC_CARD_BITS;
     runtime_stomp(&parameters);
     parameters.operation = STOMP_WRITE_WATCH; /* the runtime's barriers have it only from then on */
-    parameters.write_watch = change->tables->watch;
+    parameters.write_watch = tables->watch;
     runtime_stomp(&parameters);
 }
 
@@ -149,7 +156,7 @@ static bool is_ephemeral(interface *self, uintptr_t object) { return (void)self,
 
 static uintptr_t containing_object(interface *self, uintptr_t address, bool collected_only) {
     (void)self, (void)collected_only;
-    void *object = pause_is_running() ? NULL : gc_heap_object_at(heap, gc_of(address));
+    void *object = pause_is_tracing() ? NULL : gc_heap_object_at(heap, gc_of(address));
     return object ? clr_of(object) : 0;
 }
 
@@ -233,8 +240,10 @@ static void get_memory_info(interface *self, uint64_t *high_load, uint64_t *avai
     memory_info_fill(&info, &last);
 }
 
-static uint32_t memory_load(interface *self) {
-    return (void)self, (uint32_t)(settings_load() * 100 / settings_memory());
+static uint32_t memory_load(interface *self) { return (void)self, settings_load_percent(); }
+static int32_t last_percent(interface *self) { return (void)self, (int32_t)pause_last(0).percent; }
+static uint64_t generation_budget(interface *self, int32_t generation) {
+    return (void)self, generation ? 0 : pause_last(0).stats.nursery_bytes;
 }
 static size_t bytes_in_use(interface *self) { return (void)self, settings_bytes_in_use(); }
 static uint64_t bytes_allocated(interface *self) { return (void)self, allocate_given(); }
@@ -286,52 +295,7 @@ static int32_t set_large_mode(interface *self, int32_t mode) {
 
 static void fill_settings(interface *self, void *info) { (void)self, memset(info, 0, 56); }
 
-/* Walks, for tools that write dumps of the heap. */
-
-typedef bool walk_function(uintptr_t object, void *context);
-typedef bool walk_slots_function(uintptr_t object, uintptr_t *slot, void *context);
-
-typedef struct reference_walk {
-    gc_visitor visitor;
-    walk_function *each;
-    walk_slots_function *each_slot; /* instead of that */
-    void *context;
-    uintptr_t object;
-    bool ended;
-} reference_walk;
-
-static void walk_slots(gc_visitor *visitor, void *slots_of, size_t count, unsigned flags) {
-    reference_walk *walk = (reference_walk *)visitor;
-    (void)flags;
-    for (uintptr_t *slot = slots_of; count && !walk->ended; slot++, count--)
-        if (*slot)
-            walk->ended = walk->each_slot ? !walk->each_slot(walk->object, slot, walk->context)
-                                          : !walk->each(*slot, walk->context);
-}
-static void walk_object(interface *self, uintptr_t object, walk_function *each, void *context) {
-    reference_walk walk = {{walk_slots}, each, NULL, context, object, false};
-    (void)self, gc_object_visit(gc_of(object), &walk.visitor);
-}
-static void walk_object_slots(interface *self, uintptr_t object, walk_slots_function *each, void *context) {
-    reference_walk walk = {{walk_slots}, NULL, each, context, object, false};
-    (void)self, gc_object_visit(gc_of(object), &walk.visitor);
-}
-
-typedef struct heap_walk {
-    walk_function *each;
-    void *context;
-    int generation; /* the oldest */
-} heap_walk;
-
-static bool walk_one(void *context, void *object, size_t bytes, int generation) {
-    const heap_walk *walk = context;
-    (void)bytes;
-    return generation > walk->generation || walk->each(clr_of(object), walk->context);
-}
-static void walk_heap(interface *self, walk_function *each, void *context, int32_t generation, bool with_large) {
-    heap_walk walk = {each, context, generation};
-    (void)self, (void)with_large, gc_heap_walk(heap, walk_one, &walk);
-}
+static void control_events(interface *self, int32_t keywords, int32_t level) { (void)self, events_control(keywords, level); }
 
 /* clang-format off */
 static void *const slots[HEAP_SLOTS] = {
@@ -367,7 +331,7 @@ static void *const slots[HEAP_SLOTS] = {
     [29] = is_two, /* GetMaxGeneration */
     [30] = suppress, /* SetFinalizationRun */
     [31] = register_again, /* RegisterForFinalization */
-    [32] = is_zero, /* GetLastGCPercentTimeInGC */
+    [32] = last_percent, /* GetLastGCPercentTimeInGC */
     [33] = last_generation_size, /* GetLastGCGenerationSize */
     [34] = initialize, /* Initialize */
     [35] = is_promoted, /* IsPromoted */
@@ -396,22 +360,22 @@ static void *const slots[HEAP_SLOTS] = {
     [58] = does_nothing, /* ValidateObjectMember */
     [59] = is_zero, /* NextObj */
     [60] = containing_object, /* GetContainingObject */
-    [61] = walk_object, /* DiagWalkObject */
-    [62] = walk_object_slots, /* DiagWalkObject2 */
-    [63] = walk_heap, /* DiagWalkHeap */
-    [64] = does_nothing, /* DiagWalkSurvivorsWithType */
-    [65] = does_nothing, /* DiagWalkFinalizeQueue */
-    [66] = does_nothing, /* DiagScanFinalizeQueue */
-    [67] = does_nothing, /* DiagScanHandles */
-    [68] = does_nothing, /* DiagScanDependentHandles */
-    [69] = does_nothing, /* DiagDescrGenerations */
+    [61] = diagnose_object, /* DiagWalkObject */
+    [62] = diagnose_slots, /* DiagWalkObject2 */
+    [63] = diagnose_heap, /* DiagWalkHeap */
+    [64] = diagnose_survivors, /* DiagWalkSurvivorsWithType */
+    [65] = diagnose_finalizable, /* DiagWalkFinalizeQueue */
+    [66] = diagnose_finalizer_roots, /* DiagScanFinalizeQueue */
+    [67] = diagnose_handles, /* DiagScanHandles */
+    [68] = diagnose_dependent_handles, /* DiagScanDependentHandles */
+    [69] = diagnose_generations, /* DiagDescrGenerations */
     [70] = does_nothing, /* DiagTraceGCSegments */
     [71] = fill_settings, /* DiagGetGCSettings */
     [72] = is_false, /* StressHeap */
     [73] = register_frozen, /* RegisterFrozenSegment */
     [74] = unregister_frozen, /* UnregisterFrozenSegment */
     [75] = is_frozen, /* IsInFrozenSegment */
-    [76] = does_nothing, /* ControlEvents */
+    [76] = control_events, /* ControlEvents */
     [77] = does_nothing, /* ControlPrivateEvents */
     [78] = generation_with_range, /* GetGenerationWithRange */
     [79] = pause_total, /* GetTotalPauseDuration */
@@ -420,9 +384,9 @@ static void *const slots[HEAP_SLOTS] = {
     [82] = refresh_limit, /* RefreshMemoryLimit */
     [83] = is_one, /* EnableNoGCRegionCallback */
     [84] = finalizer_thread_woke, /* GetExtraWorkForFinalization */
-    [85] = is_zero, /* GetGenerationBudget */
+    [85] = generation_budget, /* GetGenerationBudget */
     [86] = is_large_from, /* GetLOHThreshold */
-    [87] = walk_heap, /* DiagWalkHeapWithACHandling */
+    [87] = diagnose_heap, /* DiagWalkHeapWithACHandling */
     [88] = does_nothing, /* NullBridgeObjectsWeakRefs */
 };
 /* clang-format on */

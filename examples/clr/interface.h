@@ -80,6 +80,7 @@ typedef struct dac_vars {
     size_t card_table_bytes;
     void *adaptation_mode;
 } dac_vars;
+enum { FINALIZE_QUEUE = 15 }; /* of before_counts */
 
 _Static_assert(sizeof(alloc_context) == 56 && sizeof(write_barrier_parameters) == 80 && sizeof(scan_context) == 56 &&
                    sizeof(segment_info) == 40 && sizeof(dac_vars) == 328 && offsetof(dac_vars, card_table_bytes) == 312,
@@ -113,6 +114,7 @@ static inline void runtime_scan_sync_blocks(handle_function *scan) {
     RUNTIME(8, void, handle_function *, uintptr_t, uintptr_t)(runtime, scan, 0, 0);
 }
 static inline void runtime_promotions_granted(void) { RUNTIME(10, void, int)(runtime, 2); }
+static inline uint32_t runtime_sync_blocks(void) { return RUNTIME(11, uint32_t)(runtime); }
 static inline bool runtime_enter_preemptive(void) { return RUNTIME(13, bool)(runtime); }
 static inline void runtime_enter_cooperative(void) { RUNTIME(14, void)(runtime); }
 static inline void *runtime_thread(void) { return RUNTIME(15, void *)(runtime); }
@@ -126,6 +128,9 @@ static inline uintptr_t runtime_loader_allocator(uintptr_t object) {
 static inline void runtime_collection_begins(int generation, bool induced) {
     RUNTIME(20, void, int, bool)(runtime, generation, induced);
 }
+/* The runtime asks back, by DiagWalkFinalizeQueue and DiagWalkSurvivorsWithType, if anybody wants to know. */
+static inline void runtime_walk_finalizable(void) { RUNTIME(23, void, void *)(runtime, NULL); }
+static inline void runtime_walk_survivors(bool moved) { RUNTIME(24, void, void *, bool)(runtime, NULL, moved); }
 static inline void runtime_collection_ends(size_t index, int generation, int reason) {
     RUNTIME(22, void, size_t, int, int, bool)(runtime, index, generation, reason, false);
 }
@@ -145,4 +150,5 @@ static inline bool runtime_int_setting(const char *key, const char *public_key, 
 static inline bool runtime_text_setting(const char *key, const char **value) {
     return RUNTIME(34, bool, const char *, const char *, const char **)(runtime, key, NULL, value);
 }
+static inline interface *runtime_event_sink(void) { return RUNTIME(40, interface *)(runtime); }
 static inline void runtime_log_error(const char *text) { RUNTIME(49, void, const char *)(runtime, text); }

@@ -15,13 +15,16 @@ EXPORTED void GC_VersionInfo(version_info *info) {
     *info = (version_info){5, 5, 0, "gc.h"};
 }
 
-/* Crash dumps read through these pointers whatever they find there, so all lead to zeroed memory. */
+/* Crash dumps, and tools that look at them, read through these pointers whatever they find there, so all lead to zeroed memory;
+   and through one of them twice. */
 static void fill_dac_vars(dac_vars *vars) {
     static uint64_t nothing[512];
+    static void *queue = nothing; /* of finalizers */
     vars->generation_bytes = 0x100;
     vars->generation_count = 5;
     for (size_t i = 0; i < sizeof vars->before_counts / sizeof *vars->before_counts; i++)
         vars->before_counts[i] = nothing;
+    vars->before_counts[FINALIZE_QUEUE] = &queue;
     vars->bookkeeping_elements = 6;
     vars->free_region_kinds = 3;
     vars->card_table_bytes = 64;

@@ -2,6 +2,8 @@
 #include "pause.h"
 
 #include "allocate.h"
+#include "diagnose.h"
+#include "events.h"
 #include "finalize.h"
 #include "handle.h"
 #include "loader.h"
@@ -13,7 +15,7 @@
 
 bool pause_in_progress;
 
-static bool running, traced;
+static bool running, ended, traced;
 static int generation;
 static uint64_t counts[GC_GENERATIONS];
 static bool was_cooperative, has_finalizers;
@@ -90,7 +92,7 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
 static void collection_start(void *host, const gc_collection *collection) {
     (void)host;
     generation = collection->generation;
-    traced = false;
+    traced = ended = false;
     running = true;
     for (int g = 0; g <= generation; g++) counts[g]++;
     begun.began_ns = settings_clock_ns();
@@ -99,7 +101,9 @@ static void collection_start(void *host, const gc_collection *collection) {
     handle_begin_collection();
     doing("telling the runtime that a collection begins");
     runtime_start_work(generation);
+    events_collection_begins(collection);
     runtime_collection_begins(generation, collection->reason == GC_REASON_INDUCED);
+    diagnose_begin(generation);
     runtime_before_roots(generation);
     doing("tracing");
 }
@@ -118,6 +122,7 @@ static void collection_traced(void *host, const gc_collection *collection) {
     runtime_after_roots(generation, &context);
     runtime_scan_sync_blocks(follow);
     handle_update_interior();
+    diagnose_traced();
     doing("sweeping");
 }
 
@@ -133,6 +138,10 @@ static void record(const gc_collection *collection) {
     now.total_ns = now.stats.pause_total_ns + now.pause_ns;
     now.finalizers = finalize_count();
     now.given_bytes = allocate_given();
+    now.ended_ns = settings_clock_ns();
+    uint64_t since_ns = now.ended_ns - records[0].ended_ns;
+    now.percent = since_ns ? (unsigned)(now.pause_ns * 100 / since_ns) : 0;
+    if (now.percent > 100) now.percent = 100; /* the pause began before the callback that took the time */
     while (__atomic_test_and_set(&record_lock, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
     records[0] = records[now.concurrent ? 3 : generation == 2 ? 2 : 1] = now;
     __atomic_clear(&record_lock, __ATOMIC_RELEASE);
@@ -144,8 +153,10 @@ static void collection_end(void *host, const gc_collection *collection) {
     handle_end_collection();
     runtime_promotions_granted();
     runtime_done(generation);
+    ended = true;
     runtime_collection_ends(collection->number, generation, collection->reason == GC_REASON_INDUCED ? 1 : 0);
     record(collection);
+    events_collection_ends(&records[0], collection->reason);
     running = false;
 }
 
@@ -178,6 +189,7 @@ void pause_set_hooks(gc_options *options) {
 /* Questions. */
 
 bool pause_is_running(void) { return running; }
+bool pause_is_tracing(void) { return running && !ended; }
 int pause_generation(void) { return generation; }
 uint64_t pause_count(int of) {
     return of >= 0 && of < GC_GENERATIONS ? __atomic_load_n(&counts[of], __ATOMIC_RELAXED) : 0;

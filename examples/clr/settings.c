@@ -119,6 +119,7 @@ __attribute__((destructor)) static void report_at_end(void) {
 
 uint64_t settings_memory(void) { return __atomic_load_n(&limit_bytes, __ATOMIC_RELAXED); }
 uint64_t settings_load(void) { return pause_last(0).stats.committed_bytes; }
+uint32_t settings_load_percent(void) { return (uint32_t)(settings_load() * 100 / settings_memory()); }
 uint64_t settings_clock_ns(void) { return clock_now() - started_ns; }
 size_t settings_bytes_in_use(void) {
     pause_record last = pause_last(0);

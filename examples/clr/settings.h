@@ -12,5 +12,6 @@ size_t settings_limit(void);      /* what the heap may hold; 0: the container's 
 void settings_note_limit(size_t bytes); /* that limit is in force from now on */
 uint64_t settings_memory(void);   /* bytes that the process may have */
 uint64_t settings_load(void);     /* bytes of these that are in use */
+uint32_t settings_load_percent(void);
 uint64_t settings_clock_ns(void); /* since the heap was created */
 size_t settings_bytes_in_use(void);

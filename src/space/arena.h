@@ -15,10 +15,12 @@ GC__COLD bool gc__arena_try(size_t bytes) {
     arena->count = bytes >> GC_REGION_SHIFT;
     size_t metadata = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__side_bytes(i, 0);
-    char *sides = (char *)gc__supply_reserve(metadata, GC__SIDE_BYTES_SMALL, true);
+    char *marks = gc__side_reserve(GC__SIDE_MARKS);
+    char *sides = marks ? (char *)gc__supply_reserve(metadata, GC__SIDE_BYTES_SMALL, true) : NULL;
     char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, alignment, false) : NULL;
     if (!base) {
         if (sides) gc__supply_release(sides, metadata);
+        if (marks) gc__supply_release(marks, gc__sides[GC__SIDE_MARKS].bytes);
         return false;
     }
     arena->base = (uintptr_t)base;
@@ -27,14 +29,13 @@ GC__COLD bool gc__arena_try(size_t bytes) {
     return true;
 }
 
+GC__FN void gc__arena_close(void);
+
 /* The rank tables have no entries for addresses beyond GC_ADDRESS_BITS. */
 GC__COLD gc_result gc__arena_check(void) {
-    gc__arena *arena = &gc__the_arena;
-    uintptr_t base = arena->base;
-    if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
-    gc__supply_release((void *)base, arena->bytes);
-    gc__sides_release();
-    arena->base = arena->bytes = arena->count = 0;
+    uintptr_t base = gc__the_arena.base;
+    if (base + gc__the_arena.bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
+    gc__arena_close();
     return gc__fail(
         GC_ERROR_RESERVE,
         "the system has placed the arena at %p, beyond the %d bits of an address: compile with more GC_ADDRESS_BITS",
@@ -78,8 +79,6 @@ GC__COLD gc_result gc__arena_reserve(void) {
 /* The size of the youth, age and verdict tables. The last slice of them that is opened may reach beyond their end. */
 #define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
 
-GC__FN void gc__arena_close(void);
-
 /* Makes memory come from these functions, or from the system if `memory` is NULL. Requires the arena lock. */
 GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
     static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
@@ -109,11 +108,11 @@ GC__COLD gc_result gc__arena_open(void) {
                         "GC_REGION_SHIFT (now %d)",
                         ranks >> 20, gc__supply_refusal(ranks), GC_REGION_SHIFT);
     gc_result result = gc__arena_reserve();
-    if (result == GC_OK) result = gc__arena_check();
-    if (result == GC_OK)
+    if (result == GC_OK) {
         gc__arena_publish(tables);
-    else
-        gc__supply_release(tables, ranks);
+        return gc__arena_check();
+    }
+    gc__supply_release(tables, ranks);
     return result;
 }
 
@@ -125,18 +124,16 @@ GC__COLD void gc__arena_close(void) {
         if (arena->regions[i].base) gc__os_mark_free(arena->regions[i].base, GC_REGION_BYTES, false);
     gc__supply_release((void *)arena->base, arena->bytes);
     gc__supply_release(gc__tables.age - GC_RANK_ENTRIES, GC__RANKS_BYTES);
-    gc__sides_release();
-    for (int i = 0; i < GC__SIDES; i++) {
-        bool is_alone = i > GC__SIDE_VERDICT && gc__sides[i].start && gc__sides[i].bytes;
-        if (is_alone) gc__supply_release(gc__sides[i].start, gc__sides[i].bytes);
-        gc__sides[i].start = NULL;
-        gc__sides[i].bytes = gc__sides[i].opened = 0;
-    }
+    const gc__side *last = &gc__sides[GC__SIDE_ALWAYS - 1]; /* of those that were reserved together */
+    gc__supply_release(gc__sides[0].start, (size_t)(last->start + last->bytes - gc__sides[0].start));
+    for (int i = GC__SIDE_MARKS; i < GC__SIDES; i++)
+        if (gc__sides[i].start) gc__supply_release(gc__sides[i].start, gc__sides[i].bytes);
+    memset(gc__sides, 0, sizeof gc__sides);
     gc__sides_opened = 0;
     if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
     memset(&gc__tables, 0, sizeof gc__tables);
     arena->marks[1] = NULL;
-    arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
+    arena->base = arena->bytes = arena->used = arena->free_from = 0;
 }
 
 /* Returns the index of the first region at or after `from` that may be free, or `used` if there is none. Most of a

@@ -1,8 +1,8 @@
 /* The side tables of the arena, with an entry or more for each region.
 
-   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the entries of regions
-   that have been in use are writable and take memory. The rest counts towards no limit, is not locked with the
-   program's memory, and is not in core dumps. */
+   Each is reserved for the whole arena. Only the entries of regions that have been in use are writable and take memory. The
+   rest counts towards no limit, is not locked with the program's memory, and is not in core dumps. It reads as zero, but for
+   marks, which nobody asks for: tools that dump all that can be read would write 16 GiB of them for each TiB. */
 #pragma once
 
 #include "../api/heap.h"
@@ -56,7 +56,6 @@ GC__FN void gc__supply_populate(void *address, size_t bytes) {
 
 enum {
     GC__SIDE_REGIONS,
-    GC__SIDE_MARKS,
     GC__SIDE_CARDS,
     GC__SIDE_BUNDLES,
     GC__SIDE_TAKEN,
@@ -64,26 +63,27 @@ enum {
     GC__SIDE_YOUTH = GC__SIDE_ALWAYS,
     GC__SIDE_AGE,
     GC__SIDE_VERDICT,
+    GC__SIDE_MARKS,
+    GC__SIDE_MARKS_SECOND,
     GC__SIDE_WATCH,
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
-    GC__SIDE_MARKS_SECOND,
     GC__SIDES
 };
 
 static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     sizeof(gc__region),
-    GC_REGION_BYTES / 64,
     GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT,
     GC_BUNDLE_SHIFT ? GC_REGION_BYTES >> GC_BUNDLE_SHIFT : 0,
     1,
     1,
     1,
     1,
+    GC_REGION_BYTES / 64,
+    GC_REGION_BYTES / 64,
     GC_REGION_BYTES >> GC_WATCH_SHIFT,
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES,
-    GC_REGION_BYTES / 64,
 };
 
 /* Written under the arena lock. */
@@ -109,9 +109,9 @@ GC__FN size_t gc__side_bytes(int which, size_t lead) {
     return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
 }
 
-/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. Asks for huge pages
-   for marks and cards, except for the start of the table. In a large heap most accesses to these miss the TLB, and then the
-   address translation takes longer than reading the entry. */
+/* Places the table so that the entries of the first region are at `first`, in reserved memory. Asks for huge pages for marks
+   and cards, except for the start of the table. In a large heap most accesses to these miss the TLB, and then the address
+   translation takes longer than reading the entry. */
 GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
@@ -147,11 +147,10 @@ GC__COLD bool gc__sides_open(size_t regions) {
     return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
 }
 
-/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others; NULL if the
-   system refuses. */
+/* Reserves a table alone, and opens it as far as the others; NULL if the system refuses. */
 GC__COLD char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
-    char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
+    char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, which > GC__SIDE_MARKS_SECOND);
     if (!start) return NULL;
     gc__side_place(which, start);
     if (gc__side_open(which, gc__sides_opened)) return start;
@@ -167,13 +166,6 @@ GC__FN uint64_t *gc__side_bits(char *start) { return (uint64_t *)(void *)(start 
 GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
     return start ? gc__side_bits(start) : NULL;
-}
-
-/* Releases the tables that were reserved together with the arena. */
-GC__COLD void gc__sides_release(void) {
-    size_t metadata = 0;
-    for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__sides[i].bytes;
-    gc__supply_release(gc__sides[0].start, metadata);
 }
 
 GC__FN void gc__side_zero(int which) {

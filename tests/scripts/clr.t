@@ -77,8 +77,31 @@ run DOTNET_GCHeapHardLimit=4000000 -- exhaust
 matches "$status $output" '^0 .*OutOfMemoryException was caught' "a program at its limit gets OutOfMemoryException"
 run DOTNET_GCHeapHardLimit=4000000 DOTNET_GCgchVerify=1 -- finalizable
 matches "$status $output" '^0 .*OutOfMemoryException was caught' "and so does one whose objects have finalizers, whose heap stays whole"
+for variables in DOTNET_gcConcurrent=0 DOTNET_gcConcurrent=1; do
+    run DOTNET_GCHeapHardLimit=4000000 "$variables" -- together
+    matches "$status $output" '^0 .*OutOfMemoryException was caught' "and so do threads that meet it at once: $variables"
+done
 run DOTNET_GCHeapHardLimit=4000000 -- limit
 matches "$status $output" '^0 .*limits 67108864 134217728' "a limit that is raised while the program runs"
+
+${CC:-cc} -std=c11 -Wall -Wextra -Werror -O2 -shared -fPIC -o "$dir/profiler.so" tests/scripts/clr_profiler.c
+ok $? "a profiler is built"
+for variables in 'DOTNET_gcConcurrent=0 DOTNET_GCHeapCount=2' 'DOTNET_gcConcurrent=1 DOTNET_GCgchStress=4000'; do
+    # shellcheck disable=SC2086 # a list of assignments
+    run $variables DOTNET_GCgchVerify=1 CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{CF0D821E-299B-5307-A3D8-B283C03916DD}' \
+        CORECLR_PROFILER_PATH="$dir/profiler.so" -- Finalizers Pinning Contexts ConditionalWeakTables Kinds Churn
+    matches "$status ${output##*$'\n'}" '^0 profiler: unfinished 0, full [1-9][0-9]*, outside 0 of [1-9]' \
+        "each object is where a profiler was told it goes: $variables"
+    matches "$output" 'moved [1-9].* allocated [1-9].* finalizable [1-9].* handles [1-9].* stacks [1-9].* pairs [1-9].* bounds [1-9]' \
+        "and it is told of the rest"
+done
+
+run DOTNET_EnableEventPipe=1 DOTNET_EventPipeOutputPath="$dir/trace" \
+    DOTNET_EventPipeConfig=Microsoft-Windows-DotNETRuntime:0x3D80003:5 -- Contexts
+is "$status $(head -c 8 "$dir/trace") $(tail -c 1 "$dir/trace" | od -An -tx1)" '0 Nettrace  01' "the runtime's trace is whole"
+
+run DOTNET_DbgEnableMiniDump=1 DOTNET_DbgMiniDumpType=1 DOTNET_DbgMiniDumpName="$dir/core" -- crash > /dev/null
+matches "$output" 'Dump successfully written' "a crash leaves a dump"
 
 command=(prlimit --as=34359738368 dotnet "$programs")
 passes 'with 32 GiB of address space' DOTNET_GCgchVerify=1 -- Structures Kinds Hashes

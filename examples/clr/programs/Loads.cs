@@ -2,6 +2,7 @@
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
+using System.Runtime.InteropServices;
 
 static class Loads {
     // Looks at the last collection after each, in a finalizer.
@@ -28,6 +29,7 @@ static class Loads {
         case "mix": Mix(size > 0 ? size : 1000); break;
         case "exhaust": Exhaust(); break;
         case "finalizable": ExhaustFinalizable(); break;
+        case "together": ExhaustTogether(); break;
         case "limit": Limit(); break;
         case "crash":
             Mix(50);
@@ -160,6 +162,42 @@ static class Loads {
             }
         }
         Console.WriteLine(caught == 3 && counts == 3 ? "OutOfMemoryException was caught" : $"it was not: {caught} {counts}");
+    }
+
+    // Threads meet the limit at once, with small and large arrays, pins, and holes.
+    static bool ExhaustRound(Random random, int kind) {
+        var pins = new GCHandle[64];
+        int pinned = 0, wrong = 0;
+        bool caught = false;
+        try {
+            var kept = new List<object>(4096);
+            for (int i = 0;; i++) {
+                byte[] array = kind == 1 ? new byte[random.Next(90000, 4000000)] : new byte[random.Next(100, 2000)];
+                array[0] = 7;
+                kept.Add(kind == 2 ? new object[] { array, kept.Count > 0 ? kept[^1] : null } : array);
+                if (i % 37 == 0 && pinned < pins.Length) pins[pinned++] = GCHandle.Alloc(array, GCHandleType.Pinned);
+                if (i % 3 == 0 && kind != 1) kept[random.Next(kept.Count)] = null;
+            }
+        } catch (OutOfMemoryException) {
+            caught = true;
+        }
+        for (; pinned > 0; pins[pinned].Free())
+            if (((byte[])pins[--pinned].Target)[0] != 7) wrong++;
+        return caught && wrong == 0;
+    }
+    static void ExhaustTogether() {
+        int caught = 0;
+        var threads = new System.Threading.Thread[3];
+        for (int t = 0; t < threads.Length; t++) {
+            var random = new Random(t);
+            threads[t] = new System.Threading.Thread(() => {
+                for (int round = 0; round < 6; round++)
+                    if (ExhaustRound(random, round % 3)) System.Threading.Interlocked.Increment(ref caught);
+            });
+            threads[t].Start();
+        }
+        foreach (var thread in threads) thread.Join();
+        Console.WriteLine(caught == 18 ? "OutOfMemoryException was caught" : "it was not: " + caught);
     }
 
     static void Limit() {

@@ -12,7 +12,9 @@ static class Check {
 }
 
 static class Program {
-    static readonly Type[] Suites = { typeof(Library), typeof(Lifetimes), typeof(Handles), typeof(Memory), typeof(Loading) };
+    static readonly Type[] Suites = {
+        typeof(Library), typeof(Lifetimes), typeof(Handles), typeof(Memory), typeof(Loading), typeof(Tracing)
+    };
 
     static IEnumerable<MethodInfo> Tests() =>
         Suites.SelectMany(s => s.GetMethods(BindingFlags.Static | BindingFlags.Public | BindingFlags.DeclaredOnly));
