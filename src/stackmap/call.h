@@ -22,7 +22,7 @@ GC__STATIC_ASSERT(GC_FRAME_CALLER == 0 && GC_RETURN_OBJECT == 1, "the assembly o
 /* Compiled code has called a stub with `thread` in r10. */
 __attribute__((used)) GC__FN void gc__code_check_thread(const gc_thread *thread, uintptr_t return_address) {
     const gc_thread *mine = GC__MY_ATTACHMENTS;
-    while (mine && (mine != thread || !mine->heap)) mine = gc__record(mine)->next_attachment;
+    while (mine && (mine != thread || !gc_thread_heap(mine))) mine = gc__record(mine)->next_attachment;
     if (mine && gc__is_cooperative(mine)) return;
     const gc_code *code = gc_code_find((const void *)(return_address - 1));
     const char *name = code ? gc__code_name(code) : "code that is not registered";
