@@ -19851,7 +19851,7 @@ GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(heap);
     gc__thread_leave_stacks(thread);
-    if (within && preemptive)
+    if (within && preemptive && !gc__thread_is_lost(heap, thread))
         gc__warn(&heap->options,
                  "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so a collection could have read what "
                  "has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves",
@@ -20282,9 +20282,10 @@ GC__COLD bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
 }
 
 /* Queues all registered finalizers, or only the critical ones if `skip`; then the normal ones are forgotten. Returns
-   how many are queued. */
+   how many are queued. A collection by another thread goes through the lists without their lock, so it must not run. */
 GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
+    gc__heap_lock(heap);
     gc__lock_take(&all->lock);
     gc__finalizers_compact(all);
     for (size_t i = 0; i < all->registered.count; i += 2) {
@@ -20297,6 +20298,7 @@ GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
     size_t count = gc__due_total(all);
     gc__lock_release(&all->lock);
+    gc__heap_unlock(heap);
     return count;
 }
 

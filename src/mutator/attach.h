@@ -119,7 +119,7 @@ GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(heap);
     gc__thread_leave_stacks(thread);
-    if (within && preemptive)
+    if (within && preemptive && !gc__thread_is_lost(heap, thread))
         gc__warn(&heap->options,
                  "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so a collection could have read what "
                  "has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves",

@@ -247,9 +247,10 @@ GC__COLD bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
 }
 
 /* Queues all registered finalizers, or only the critical ones if `skip`; then the normal ones are forgotten. Returns
-   how many are queued. */
+   how many are queued. A collection by another thread goes through the lists without their lock, so it must not run. */
 GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
+    gc__heap_lock(heap);
     gc__lock_take(&all->lock);
     gc__finalizers_compact(all);
     for (size_t i = 0; i < all->registered.count; i += 2) {
@@ -262,6 +263,7 @@ GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
     size_t count = gc__due_total(all);
     gc__lock_release(&all->lock);
+    gc__heap_unlock(heap);
     return count;
 }
 

@@ -48,7 +48,8 @@ GC__COLD void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind,
         GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
         closed = kind->release(value);
     }
-    if (!closed) gc__warn(&thread->heap->options, "the release of a %s (value %lld) failed", kind->name, (long long)value);
+    if (!closed && thread->heap)
+        gc__warn(&thread->heap->options, "the release of a %s (value %lld) failed", kind->name, (long long)value);
     errno = error;
 }
 
