@@ -8,7 +8,7 @@ own_variables() { objdump -t "$1" | awk '$2 == "l" && / [.](data|bss|tdata|tbss)
 for test in $(grep -l 'include "../inside.h"' tests/*/*.c | grep -v unit/inside.c) "$@"; do
     clang -std=c11 -w -O0 -DGC_DEBUG=3 -DSHARES_INSIDE -Isrc -c "$test" -o "$dir/test.o"
     ok $? "$test compiles"
-    is "$(sed '/^#if defined(RANDOM_/,/^#endif/d' "$test" | grep -E '^# *(define|undef) GC_' | grep -vE 'GC_(DAC_)?IMPLEMENTATION$')" '' "$test has no configuration of its own"
+    is "$(sed '/^#if defined(\(RANDOM\|TABLES\)_/,/^#endif/d' "$test" | grep -E '^# *(define|undef) GC_' | grep -vE 'GC_(DAC_)?IMPLEMENTATION$')" '' "$test has no configuration of its own"
     is "$(own_variables "$dir/test.o")" '' "$test has no variable of a collector of its own"
 done
 finish
