@@ -26,7 +26,7 @@ run() {
     while [ "$1" != -- ]; do variables+=("$1"); shift; done
     shift
     rm -f "$dir/note"
-    output=$(env DOTNET_GCPath="$library" DOTNET_GCgchNote="$dir/note" "${variables[@]}" nice tools/limit 90 "${command[@]}" "$@" 2>&1)
+    output=$(env DOTNET_GCPath="$library" DOTNET_GCgchNote="$dir/note" "${variables[@]}" nice tools/limit 300 "${command[@]}" "$@" 2>&1)
     status=$?
     [ $status -eq 0 ] || diag "$(tr -d '\0' < "$dir/note" 2> /dev/null)" "$output"
 }
@@ -56,7 +56,7 @@ passes 'with conservative stacks' DOTNET_gcConservative=1 DOTNET_GCgchVerify=1 -
 for variables in 'DOTNET_gcConcurrent=0 DOTNET_GCgchVerify=1' DOTNET_gcConcurrent=1; do
     touch build/examples/clr/source/many/*.cs 2> /dev/null
     # shellcheck disable=SC2086 # a list of assignments
-    output=$(env DOTNET_GCPath="$library" DOTNET_GCgchNote="$dir/note" $variables nice tools/limit 120 examples/clr/build.sh many 2>&1)
+    output=$(env DOTNET_GCPath="$library" DOTNET_GCgchNote="$dir/note" $variables nice tools/limit 400 examples/clr/build.sh many 2>&1)
     status=$?
     is $status 0 "a build of 300 classes, the compiler included: $variables"
     [ $status -eq 0 ] || diag "$(tr -d '\0' < "$dir/note" 2> /dev/null)" "$output"
