@@ -65,6 +65,7 @@ static size_t condemned_count, condemned_room;
 static uintptr_t *finalizable;
 static size_t finalizable_count, finalizable_room;
 static bool asking, wanted; /* whether the runtime wants survivors, which it says by asking for them */
+static bool moved;          /* whether one of them has */
 
 static void *grown(void *list, size_t count, size_t *room, size_t item_bytes) {
     if (count < *room) return list;
@@ -98,8 +99,8 @@ void diagnose_note_finalizable(uintptr_t object) {
 }
 
 void diagnose_traced(void) {
-    bool moved = false;
     if (!wanted) return;
+    moved = false;
     for (condemned_object *one = condemned; one < condemned + condemned_count; one++) {
         void *now = gc_collection_find(heap, gc_of(one->from));
         one->to = now ? clr_of(now) : 0;
@@ -116,10 +117,8 @@ void diagnose_traced(void) {
 void diagnose_survivors(interface *self, void *of_collection, survivor_function *each, void *context, int32_t type,
                         int32_t generation) {
     (void)self, (void)of_collection, (void)type, (void)generation;
-    bool moved = false;
     if (asking) wanted = true;
     if (asking || !wanted) return;
-    for (size_t i = 0; i < condemned_count; i++) moved |= condemned[i].to && condemned[i].to != condemned[i].from;
     for (size_t i = 0, next; i < condemned_count; i = next) {
         uintptr_t begin = condemned[i].from, end = begin + object_bytes(begin), by = condemned[i].to - begin;
         next = i + 1;

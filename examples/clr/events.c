@@ -34,7 +34,10 @@ static uint32_t reason_of(gc_reason reason) {
     }
 }
 
-static void fire_pinned(uintptr_t *handle) { FIRE(15, uintptr_t, uintptr_t *)(runtime_event_sink(), *handle, handle); }
+static void fire_pinned(uintptr_t *handle, uintptr_t extra, handle_type type, void *context) {
+    (void)extra, (void)type, (void)context;
+    FIRE(15, uintptr_t, uintptr_t *)(runtime_event_sink(), *handle, handle);
+}
 static void fire_range(void *context, int generation, uintptr_t start, uintptr_t end, uintptr_t reserved) {
     (void)context;
     FIRE(3, uint8_t, uintptr_t, uint64_t, uint64_t)
@@ -46,7 +49,7 @@ void events_collection_begins(const gc_collection *collection) {
     uint32_t reason = reason_of(collection->reason), generation = (uint32_t)collection->generation;
     FIRE(9, uint32_t)(runtime_event_sink(), reason); /* GCTriggered */
     FIRE(1, uint32_t, uint32_t, uint32_t, uint32_t)(runtime_event_sink(), (uint32_t)collection->number, generation, reason, 0);
-    if (wanted(KEYWORD_COLLECTIONS, LEVEL_VERBOSE)) handle_each_pinned(fire_pinned);
+    if (wanted(KEYWORD_COLLECTIONS, LEVEL_VERBOSE)) handle_each_pinned(fire_pinned, NULL);
     if (wanted(KEYWORD_SURVIVORS, LEVEL_INFORMATIONAL)) diagnose_ranges(fire_range, NULL);
 }
 

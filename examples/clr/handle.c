@@ -190,18 +190,17 @@ void handle_visit(gc_visitor *visitor) {
 
 /* Questions. */
 
-void handle_each(handle_walk_function *each, void *context) {
-    for (int type = 0; type < HANDLE_TYPES; type++)
-        for (handle_block *block = blocks[type]; block; block = block->next)
-            for (size_t i = 0; i < block->used; i++)
-                if (block->words[i]) each(&block->words[i], block->extras[i], block->type, context);
+static void each_of(handle_type type, handle_walk_function *each, void *context) {
+    for (handle_block *block = blocks[type]; block; block = block->next)
+        for (size_t i = 0; i < block->used; i++)
+            if (block->words[i]) each(&block->words[i], block->extras[i], type, context);
 }
-
-void handle_each_pinned(void (*each)(uintptr_t *handle)) {
-    for (int type = HANDLE_PINNED; type <= HANDLE_ASYNC_PINNED; type += HANDLE_ASYNC_PINNED - HANDLE_PINNED)
-        for (handle_block *block = blocks[type]; block; block = block->next)
-            for (size_t i = 0; i < block->used; i++)
-                if (block->words[i]) each(&block->words[i]);
+void handle_each(handle_walk_function *each, void *context) {
+    for (int type = 0; type < HANDLE_TYPES; type++) each_of((handle_type)type, each, context);
+}
+void handle_each_pinned(handle_walk_function *each, void *context) {
+    each_of(HANDLE_PINNED, each, context);
+    each_of(HANDLE_ASYNC_PINNED, each, context);
 }
 
 static void count_one(uintptr_t *handle, uintptr_t extra, handle_type type, void *context) {
@@ -212,12 +211,10 @@ size_t handle_count(void) {
     handle_each(count_one, &count);
     return count;
 }
-static size_t pinned;
-static void count_pinned(uintptr_t *handle) { (void)handle, pinned++; }
 size_t handle_count_pinned(void) {
-    pinned = 0;
-    handle_each_pinned(count_pinned);
-    return pinned;
+    size_t count = 0;
+    handle_each_pinned(count_one, &count);
+    return count;
 }
 
 /* The runtime's interface: IGCHandleManager and IGCHandleStore. */

@@ -27,7 +27,7 @@ extern interface handle_manager;
    a thread that has stopped the others. */
 typedef void handle_walk_function(uintptr_t *handle, uintptr_t extra, handle_type type, void *context);
 void handle_each(handle_walk_function *each, void *context);
-void handle_each_pinned(void (*each)(uintptr_t *handle));
+void handle_each_pinned(handle_walk_function *each, void *context);
 size_t handle_count(void);
 size_t handle_count_pinned(void);
 

@@ -8,9 +8,7 @@
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
 #define GC__DECIDE_AT_ONCE 2 /* most are left to what comes after a remark */
-#include "../fixture.h"
-
-#include <signal.h>
+#include "replay.h"
 
 enum { ITEMS = 3000, ROOTS = 24, HANDLES = 250, REFS = 4, TYPES = 6, FINALIZERS = 4, BIG_LENGTH = GC_LARGE_BYTES / 8 };
 enum { NONE, REGISTERED, QUEUED };
@@ -63,44 +61,8 @@ static item items[ITEMS];
 static held handles[HANDLES];
 static void *roots[ROOTS];
 static uint32_t root_ids[ROOTS], running;
-static uint64_t collections, markings, remarks, operations, cleared, queued, ran, left_over;
+static uint64_t markings, remarks, cleared, queued, ran, left_over;
 static bool ending;
-
-static struct {
-    const char *program, *mode;
-    unsigned long long seed, ops;
-} run_options = {NULL, NULL, 1, 20000};
-
-static uint64_t state;
-static uint64_t bits(void) {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    return state;
-}
-static size_t below(size_t n) { return (size_t)(bits() >> 11) % n; }
-
-static void replay(void) {
-    printf("# operation %llu, collection %llu. Replay: %s --mode=%s --seed=%llu --ops=%llu\n",
-           (unsigned long long)operations, (unsigned long long)collections, run_options.program, run_options.mode,
-           run_options.seed, run_options.ops);
-    fflush(stdout);
-}
-
-static __attribute__((format(printf, 1, 2), noreturn)) void wrong(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    printf("not ok - ");
-    vprintf(format, arguments);
-    putchar('\n');
-    va_end(arguments);
-    replay();
-    signal(SIGABRT, SIG_DFL);
-    abort();
-}
-
-/* Faults end with the command that replays them; AddressSanitizer says more by its own handler. */
-#ifndef __SANITIZE_ADDRESS__
-static void on_signal(int number) { wrong("%s", strsignal(number)); }
-#endif
 
 /* Objects. */
 
@@ -539,10 +501,7 @@ static void finalize(gc_thread *thread, void *object) {
     .nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 20, .pause_goal_us = 1, \
     .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT
 
-static const struct {
-    const char *name;
-    gc_options options;
-} modes[] = {{"moving", {.nursery_bytes = 256 << 10}},
+static const run_mode modes[] = {{"moving", {.nursery_bytes = 256 << 10}},
              {"compacting", {.nursery_bytes = 64 << 10, .skip_finalizers_at_end = true}},
              {"non_moving", {.nursery_bytes = 256 << 10, .non_moving = true}},
              {"non_generational", {.nursery_bytes = 256 << 10, .non_generational = true}},
@@ -554,22 +513,12 @@ static const struct {
              {"leaving", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 20, .test.candidates = true}},
              {"concurrent_without_memory",
               {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 20, .test.scarce_memory = true}}};
-enum { MODES = sizeof modes / sizeof *modes };
 
 static void work(void) {
-    static const struct {
-        void (*op)(void);
-        unsigned weight;
-    } ops[] = {{op_new, 100},          {op_link, 80},      {op_root, 50}, {op_handle, 60},
+    static const operation ops[] = {{op_new, 100},          {op_link, 80},      {op_root, 50}, {op_handle, 60},
                {op_handle_change, 60}, {op_finalizer, 20}, {op_run, 4},   {op_collect, 8}, {op_mark, 30}};
-    unsigned total = 0;
     GC_ROOTS_ARRAY(gc, roots, ROOTS, 0);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) total += ops[i].weight;
-    for (operations = 0; operations < run_options.ops; operations++) {
-        size_t choice = below(total), i = 0;
-        while (choice >= ops[i].weight) choice -= ops[i++].weight;
-        ops[i].op();
-    }
+    operate(ops, sizeof ops / sizeof *ops, run_options.ops);
     full();
     for (size_t i = 0; i < HANDLES; i++)
         if (below(2)) gc_handle_destroy(heap, handles[i].handle), handles[i].handle = NULL;
@@ -578,9 +527,8 @@ static void work(void) {
     ending = true;
 }
 
-static void run_mode(size_t mode, size_t number) {
-    gc_options options = modes[mode].options;
-    run_options.mode = modes[mode].name;
+static void run_one(const run_mode *mode, size_t number) {
+    gc_options options = mode->options;
     memset(items, 0, sizeof items), memset(handles, 0, sizeof handles), memset(roots, 0, sizeof roots);
     memset(root_ids, 0, sizeof root_ids);
     collections = markings = remarks = cleared = queued = ran = left_over = 0, running = 0, ending = false;
@@ -597,7 +545,7 @@ static void run_mode(size_t mode, size_t number) {
             wrong("the finalizer of item %u has not run at the end", id);
     }
     printf("ok %zu - %s: %llu operations, %llu collections, %llu handles cleared, %llu finalizers queued, %llu ran\n",
-           number, modes[mode].name, (unsigned long long)operations, (unsigned long long)collections,
+           number, mode->name, (unsigned long long)operations, (unsigned long long)collections,
            (unsigned long long)cleared, (unsigned long long)queued, (unsigned long long)ran);
     bool beside = options.concurrent == GC_CONCURRENT_ON;
     if (run_options.ops >= 10000 && (!cleared || !queued || !ran || (beside && markings < 10))) wrong("too little has happened");
@@ -607,21 +555,6 @@ static void run_mode(size_t mode, size_t number) {
 }
 
 int main(int count, char **arguments) {
-    size_t number = 0;
-    const char *only = NULL;
-    run_options.program = arguments[0];
-    for (int i = 1; i < count; i++) {
-        if (strncmp(arguments[i], "--mode=", 7) == 0)
-            only = arguments[i] + 7;
-        else if (sscanf(arguments[i], "--seed=%llu", &run_options.seed) != 1 &&
-                 sscanf(arguments[i], "--ops=%llu", &run_options.ops) != 1)
-            return 2;
-    }
-#ifndef __SANITIZE_ADDRESS__
-    signal(SIGSEGV, on_signal), signal(SIGABRT, on_signal);
-#endif
-    for (size_t mode = 0; mode < MODES; mode++)
-        if (!only || strcmp(only, modes[mode].name) == 0) run_mode(mode, ++number);
-    printf("1..%zu\n", number);
-    return number == 0;
+    run_options.seed = 1, run_options.ops = 20000;
+    return run_modes(count, arguments, modes, sizeof modes / sizeof *modes, run_one);
 }

@@ -29,7 +29,7 @@ sanitized := gcc -std=c11 -pthread -g1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanit
 build/tests/random-inside.o: tests/unit/inside.c tests/inside.h $(parts)
 	@mkdir -p $(@D)
 	$(sanitized) -O1 -Isrc -c $< -o $@
-build/tests/random-sanitize build/tests/threads-asan build/tests/tables-sanitize: build/tests/%: build/tests/random-inside.o $(random_parts) tests/random/threads.c tests/random/tables.c $(wildcard tests/*.h) $(parts)
+build/tests/random-sanitize build/tests/threads-asan build/tests/tables-sanitize: build/tests/%: build/tests/random-inside.o $(random_parts) tests/random/threads.c tests/random/tables.c tests/random/replay.h $(wildcard tests/*.h) $(parts)
 	$(sanitized) -O0 -DSHARES_INSIDE -isystem src tests/random/$(firstword $(subst -, ,$*)).c $< -o $@
 
 of_configurations := $(random_programs)
@@ -67,7 +67,7 @@ $(eval $(call threads_variant,tsan-watch,clang,-O0 -fsanitize=thread -DGC_PORTAB
 # Handles and finalizers.
 # $(1): variant, $(2): compiler, $(3): flags
 define handles_variant
-build/tests/handles-$(1): tests/random/handles.c tests/fixture.h tests/tap.h $(parts)
+build/tests/handles-$(1): tests/random/handles.c tests/random/replay.h tests/fixture.h tests/tap.h $(parts)
 	@mkdir -p $$(@D)
 	$(2) -std=c11 $(WARNINGS) -pthread -g1 -Isrc $(3) tests/random/handles.c -o $$@
 random_programs += build/tests/handles-$(1)
@@ -81,7 +81,7 @@ $(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2
 # Tables whose entries change between strong and weak, for each kind of values. Most of the time goes to compiling.
 # $(1): variant, $(2): flags
 define tables_variant
-build/tests/tables-$(1): tests/random/tables.c tests/fixture.h tests/tap.h $(parts)
+build/tests/tables-$(1): tests/random/tables.c tests/random/replay.h tests/fixture.h tests/tap.h $(parts)
 	@mkdir -p $$(@D)
 	clang -std=c11 $(WARNINGS) -pthread -O0 -g1 -Isrc -DGC_REGION_SHIFT=16 $(2) tests/random/tables.c -o $$@
 random_programs += build/tests/tables-$(1)

@@ -25,9 +25,8 @@ typedef struct value {
 #else
 #define GC_IMPLEMENTATION
 #endif
-#include "../fixture.h"
+#include "replay.h"
 
-#include <signal.h>
 #include <stddef.h>
 
 enum { ITEMS = 600, ROOTS = 16, ENTRIES = 250, STRONG = GC_WEAK_EPHEMERONS + 1, KEY = 0, VALUE = 1 };
@@ -113,38 +112,8 @@ typedef struct item {
 static item items[ITEMS];
 static table *roots[ROOTS];
 static uint32_t root_ids[ROOTS];
-static uint64_t operations, collections, compared, markings, remarks, cleared;
+static uint64_t compared, markings, remarks, cleared;
 static bool ending;
-
-static struct {
-    const char *program, *mode;
-    unsigned long long seed, ops, rounds;
-} run_options = {NULL, NULL, 1, 4000, 1};
-
-static uint64_t state;
-static size_t below(size_t n) {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    return (size_t)(state >> 11) % n;
-}
-
-static __attribute__((format(printf, 1, 2), noreturn)) void wrong(const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    printf("not ok - ");
-    vprintf(format, arguments);
-    va_end(arguments);
-    printf("\n# operation %llu, collection %llu. Replay: %s --mode=%s --seed=%llu --ops=%llu\n",
-           (unsigned long long)operations, (unsigned long long)collections, run_options.program, run_options.mode,
-           run_options.seed, run_options.ops);
-    fflush(stdout);
-    signal(SIGABRT, SIG_DFL);
-    abort();
-}
-
-/* Faults end with the command that replays them; AddressSanitizer says more by its own handler. */
-#ifndef __SANITIZE_ADDRESS__
-static void on_signal(int number) { wrong("%s", strsignal(number)); }
-#endif
 
 /* What is reached from roots, and with what only finalizers will see: 1 for each item. */
 static uint8_t live[ITEMS], kept[ITEMS], seen[ITEMS];
@@ -443,10 +412,7 @@ static void op_mark(void) {
 
 #define BESIDE .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1
 #define TRACING BESIDE, .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT
-static const struct {
-    const char *name;
-    gc_options options;
-} modes[] = {{"moving", {.debug.stress = GC_STRESS_NTH}},
+static const run_mode modes[] = {{"moving", {.debug.stress = GC_STRESS_NTH}},
              {"non_moving", {.non_moving = true}},
              {"non_generational", {.non_generational = true}},
              {"beside", {BESIDE}},
@@ -454,24 +420,14 @@ static const struct {
              {"tracing_stress", {TRACING, .debug.stress = GC_STRESS_NTH}},
              {"leaving", {TRACING, .test.candidates = true}},
              {"without_memory", {TRACING, .test.scarce_memory = true}}};
-enum { MODES = sizeof modes / sizeof *modes };
 
 static void work(void) {
-    static const struct {
-        void (*op)(void);
-        unsigned weight;
-    } ops[] = {{op_new, 60}, {op_keep, 50},   {op_drop, 6}, {op_change, 30},
+    static const operation ops[] = {{op_new, 60}, {op_keep, 50},   {op_drop, 6}, {op_change, 30},
                {op_grow, 6}, {op_collect, 4}, {op_run, 2},  {op_mark, 40}};
-    unsigned total = 0;
     GC_ROOTS_ARRAY(gc, roots, ROOTS, 0);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) total += ops[i].weight;
     /* Most of what can go wrong goes on beside the program. */
     unsigned long long count = heap->options.concurrent == GC_CONCURRENT_ON ? run_options.ops : run_options.ops / 4;
-    for (operations = 0; operations < count; operations++) {
-        size_t choice = below(total), i = 0;
-        while (choice >= ops[i].weight) choice -= ops[i++].weight;
-        ops[i].op();
-    }
+    operate(ops, sizeof ops / sizeof *ops, count);
     for (size_t i = 0; i < 2; i++) collect_all();
     ending = true;
 }
@@ -494,13 +450,12 @@ static void run_round(gc_options options) {
     for (size_t id = 1; id < ITEMS; id++) free(items[id].outside);
 }
 
-static void run_mode(size_t mode, size_t number) {
+static void run_one(const run_mode *mode, size_t number) {
     unsigned long long first = run_options.seed;
-    run_options.mode = modes[mode].name;
     collections = compared = markings = remarks = cleared = 0;
-    for (; run_options.seed < first + run_options.rounds; run_options.seed++) run_round(modes[mode].options);
+    for (; run_options.seed < first + run_options.rounds; run_options.seed++) run_round(mode->options);
     run_options.seed = first;
-    bool enough = cleared && compared && (remarks || modes[mode].options.concurrent != GC_CONCURRENT_ON);
+    bool enough = cleared && compared && (remarks || mode->options.concurrent != GC_CONCURRENT_ON);
     if (!enough && run_options.rounds > 1) wrong("too little has happened");
     printf("ok %zu - %s: %llu collections, %llu exact, %llu markings, %llu remarks, %llu entries cleared\n", number,
            run_options.mode, (unsigned long long)collections, (unsigned long long)compared, (unsigned long long)markings,
@@ -509,22 +464,6 @@ static void run_mode(size_t mode, size_t number) {
 }
 
 int main(int count, char **arguments) {
-    size_t number = 0;
-    const char *only = NULL;
-    run_options.program = arguments[0];
-    for (int i = 1; i < count; i++) {
-        if (strncmp(arguments[i], "--mode=", 7) == 0)
-            only = arguments[i] + 7;
-        else if (sscanf(arguments[i], "--seed=%llu", &run_options.seed) != 1 &&
-                 sscanf(arguments[i], "--ops=%llu", &run_options.ops) != 1 &&
-                 sscanf(arguments[i], "--rounds=%llu", &run_options.rounds) != 1)
-            return 2;
-    }
-#ifndef __SANITIZE_ADDRESS__
-    signal(SIGSEGV, on_signal), signal(SIGABRT, on_signal);
-#endif
-    for (size_t mode = 0; mode < MODES; mode++)
-        if (!only || strcmp(only, modes[mode].name) == 0) run_mode(mode, ++number);
-    printf("1..%zu\n", number);
-    return number == 0;
+    run_options.seed = 1, run_options.ops = 4000, run_options.rounds = 1;
+    return run_modes(count, arguments, modes, sizeof modes / sizeof *modes, run_one);
 }
