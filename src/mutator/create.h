@@ -396,7 +396,8 @@ GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
         gc__barrier_detach(&heap->observer);
         uint64_t deadline = gc__deadline(heap->options.patience_ms);
         while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline)
-            gc__finalizers_await(heap, heap->finalizers->event, gc__os_now_ns() + GC__NS_PER_MS);
+            gc__finalizers_await(heap, __atomic_load_n(&heap->finalizers->event, __ATOMIC_SEQ_CST),
+                                 gc__os_now_ns() + GC__NS_PER_MS);
         return;
     }
     gc__remembering_end(heap);
